@@ -1,0 +1,171 @@
+//! The Landlock domain: the acting thread gives up the right to change files anywhere but beneath
+//! the roots, landlock(7).
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::landlock::{
+    ABI, AccessFs, CompatLevel, Compatible, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus,
+};
+
+use super::mounts::{self, Mounts};
+use super::worker::Worker;
+use crate::dir::Dir;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fence::{Assurance, Confinement, Enforcement, Fence, Gap, Resolution, sealed};
+use crate::local::Local;
+use crate::mutation::{Mutation, Terms};
+use crate::path::RootedPath;
+use crate::pending::Pending;
+use crate::resolve::Resolve;
+use crate::roots::Roots;
+use crate::stat::{Entry, Follow, Snapshot, Stat};
+
+/// Every right to change files as of Linux 6.2: with less, a rename across directories or a
+/// truncation would be refused, or not be held.
+const RIGHTS: ABI = ABI::V3;
+
+/// What an unrestricted thread may open for writing and the confined one must not.
+const PROBE: &str = "/dev/null";
+
+/// A fence whose changes are made by a thread that can make them nowhere else. Reads stay on the
+/// caller's thread.
+#[derive(Debug)]
+struct Confined<R> {
+    inner: Arc<Local<R>>,
+    assurance: Assurance,
+    worker: Worker,
+}
+
+/// Puts the confined thread before `local`, if this host has one that holds.
+pub(crate) fn landlock<R: Resolve>(local: Local<R>) -> Result<Box<dyn Fence>> {
+    let roots = local.roots().clone();
+    let refuse = |source: io::Error| {
+        Error::new("confine with landlock", first(&roots), ErrorKind::TooWeak).because(source)
+    };
+    let probe = Probe::outside(&roots);
+    let assurance = assure(&local, probe);
+    let inner = Arc::new(local);
+    let setup = {
+        let roots = roots.clone();
+        move || restrict(&roots).and_then(|()| prove(probe))
+    };
+    let run = {
+        let (inner, level) = (Arc::clone(&inner), assurance.level);
+        move |mutation, terms: &Terms| inner.run(mutation, terms, level)
+    };
+    let (worker, ()) = Worker::start(setup, run).and_then(|started| started).map_err(refuse)?;
+    Ok(Box::new(Confined { inner, assurance, worker }))
+}
+
+/// What may be claimed of the fence once its thread is restricted and has proved it.
+fn assure<R: Resolve>(local: &Local<R>, probe: Probe) -> Assurance {
+    let mut assurance = local.assurance().clone();
+    assurance.confinement = Confinement::Landlock;
+    assurance.gaps.retain(|gap| *gap != Gap::NoLandlock);
+    match mounts::beneath(local.roots()) {
+        Mounts::Plain => {}
+        Mounts::Bound => assurance.gaps.push(Gap::BindRoot),
+        Mounts::Unknown => assurance.gaps.push(Gap::MountsUnknown),
+    }
+    if probe == Probe::Useless {
+        assurance.gaps.push(Gap::Unproved);
+    }
+    if assurance.gaps.is_empty() && assurance.resolution == Resolution::Openat2 {
+        assurance.level = Enforcement::Confined;
+    }
+    assurance
+}
+
+/// Whether the place of the probe can tell a confined thread from one that is not.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Probe {
+    /// This thread, which is unrestricted, may write there, and it is outside every root.
+    Telling,
+    /// It is missing, or a root covers it.
+    Useless,
+}
+
+impl Probe {
+    fn outside(roots: &Roots) -> Self {
+        let outside = |dir: Dir| {
+            roots.iter().all(|root| dir.is_beneath(root.file_id()).is_ok_and(|beneath| !beneath))
+        };
+        let dir = Path::new(PROBE).parent().unwrap_or(Path::new("/"));
+        if open_probe().is_ok() && Dir::open_ambient(dir).is_ok_and(outside) {
+            Self::Telling
+        } else {
+            Self::Useless
+        }
+    }
+}
+
+fn open_probe() -> io::Result<File> {
+    OpenOptions::new().write(true).open(PROBE)
+}
+
+/// Gives up, on this thread and for good, the right to change files anywhere but beneath `roots`.
+fn restrict(roots: &Roots) -> io::Result<()> {
+    let rights = AccessFs::from_write(RIGHTS);
+    let restricted = || -> Result<RestrictionStatus, RulesetError> {
+        let mut ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(rights)?
+            .create()?;
+        for root in roots.iter() {
+            ruleset = ruleset.add_rule(PathBeneath::new(root.dir(), rights))?;
+        }
+        ruleset.restrict_self()
+    };
+    let status = restricted().map_err(io::Error::other)?;
+    if status.ruleset == RulesetStatus::FullyEnforced && status.no_new_privs {
+        Ok(())
+    } else {
+        Err(io::Error::other("landlock is not fully enforced"))
+    }
+}
+
+/// Sees the kernel refuse. Called on the restricted thread.
+fn prove(probe: Probe) -> io::Result<()> {
+    match open_probe() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        // The fence then does not claim it.
+        _ if probe == Probe::Useless => Ok(()),
+        _ => Err(io::Error::other("landlock accepted the domain and does not hold it")),
+    }
+}
+
+impl<R> sealed::Sealed for Confined<R> {}
+
+impl<R: Resolve> Fence for Confined<R> {
+    fn roots(&self) -> &Roots {
+        self.inner.roots()
+    }
+
+    fn assurance(&self) -> &Assurance {
+        &self.assurance
+    }
+
+    fn stat(&self, path: &RootedPath, follow: Follow) -> Result<Stat> {
+        self.inner.stat(path, follow)
+    }
+
+    fn open(&self, path: &RootedPath) -> Result<Snapshot> {
+        self.inner.open(path)
+    }
+
+    fn list(&self, path: &RootedPath) -> Result<Vec<Entry>> {
+        self.inner.list(path)
+    }
+
+    fn submit(&self, mutation: Mutation, terms: &Terms) -> Pending {
+        Pending::handed_over(self.worker.hand_over(mutation, terms))
+    }
+}
+
+fn first(roots: &Roots) -> &Path {
+    roots.iter().next().map_or(Path::new(""), |root| root.path())
+}

@@ -1,0 +1,9 @@
+//! A thread that can write nowhere else, and how changes are handed to it.
+
+mod landlock;
+mod mounts;
+mod slot;
+mod worker;
+
+pub(crate) use landlock::landlock;
+pub(crate) use slot::Slot;

@@ -1,0 +1,226 @@
+//! What a replacement takes over from the file it replaces: owner, group, permission bits, access
+//! control list, security label and the other extended attributes.
+//!
+//! All of it is read by name, without opening the file, and put on the scratch file by descriptor,
+//! before any content is in it. What cannot be kept is named, never dropped in silence.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use rustix::fs::{Gid, Mode, RawMode, Uid, XattrFlags};
+use rustix::io::Errno;
+
+use super::unix::{Dir, Meta, proc_is_mounted};
+use crate::error::Fault;
+use crate::mutation::{Lost, NotKept};
+use crate::path::Name;
+
+const ACL: &str = "system.posix_acl_access";
+
+const SETUID: u32 = 0o4000;
+const SETGID: u32 = 0o2000;
+const GROUP: u32 = 0o070;
+const GROUP_MAY_EXECUTE: u32 = 0o010;
+
+/// Taken from the old file, to be put on the new one.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    uid: u32,
+    gid: u32,
+    mode: u32,
+    attributes: Vec<Attribute>,
+    lost: NotKept,
+}
+
+#[derive(Debug)]
+struct Attribute {
+    name: OsString,
+    value: Vec<u8>,
+}
+
+impl Carried {
+    /// Reads what the file at `name`, seen as `meta`, has to hand on.
+    pub(crate) fn from(dir: &Dir, name: &Name, meta: &Meta) -> Result<Self, Fault> {
+        let mut lost = NotKept::default();
+        // As the kernel does when a file is written to, chmod(2) and `file_remove_privs`: setgid
+        // without the right to execute is no privilege.
+        let setid = if meta.mode & GROUP_MAY_EXECUTE == 0 { SETUID } else { SETUID | SETGID };
+        if meta.mode & setid != 0 {
+            lost.add(Lost::Setid);
+        }
+        if meta.links > 1 {
+            lost.add(Lost::HardLink(meta.links - 1));
+        }
+        let mut carried = Self {
+            uid: meta.uid,
+            gid: meta.gid,
+            mode: meta.mode & !setid,
+            attributes: Vec::new(),
+            lost,
+        };
+        let old = Old::new(dir, name);
+        for attribute in old.list()? {
+            carried.take(&old, attribute);
+        }
+        Ok(carried)
+    }
+
+    fn take(&mut self, old: &Old<'_>, name: OsString) {
+        match name.as_bytes() {
+            // Derived from the content by the system.
+            b"security.ima" | b"security.evm" => {}
+            b"security.capability" => self.lost.add(Lost::Capability),
+            _ => match old.get(&name) {
+                Ok(value) => self.attributes.push(Attribute { name, value }),
+                Err(_) => self.lost.add(loss_of(name)),
+            },
+        }
+    }
+
+    /// With what mode the new file is to be created, so that it is at no time more open than it
+    /// will be in the end, whatever group the directory gives it.
+    pub(crate) fn creation_mode(&self) -> u32 {
+        let common = (self.mode & GROUP) >> 3 & self.mode;
+        self.mode & 0o700 | common << 3 | common
+    }
+
+    /// Puts everything on `file`, which is empty, and tells what could not be kept.
+    pub(crate) fn put_on(self, file: &File, inherited: Inherited) -> Result<NotKept, Fault> {
+        let Self { uid, gid, mut mode, attributes, mut lost } = self;
+        let made = Meta::of(file)?;
+        if made.uid != uid && rustix::fs::fchown(file, Some(Uid::from_raw(uid)), None).is_err() {
+            lost.add(Lost::Owner);
+        }
+        if made.gid != gid && rustix::fs::fchown(file, None, Some(Gid::from_raw(gid))).is_err() {
+            lost.add(Lost::Group);
+            // Another group must not get what was meant for the old one.
+            mode = mode & !GROUP | (mode & 0o007) << 3 & mode & GROUP;
+            mode &= !SETGID;
+        }
+        let mut mode_moved = inherited == Inherited::Acl;
+        if mode_moved {
+            rustix::fs::fremovexattr(file, ACL)?;
+        }
+        for Attribute { name, value } in attributes {
+            mode_moved |= name == ACL;
+            if rustix::fs::fsetxattr(file, &name, &value, XattrFlags::empty()).is_err()
+                && get(file, &name).ok().as_ref() != Some(&value)
+            {
+                lost.add(loss_of(name));
+            }
+        }
+        if mode_moved || made.mode != mode || made.uid != uid || made.gid != gid {
+            rustix::fs::fchmod(file, Mode::from_bits_truncate(mode as RawMode))?;
+        }
+        Ok(lost)
+    }
+}
+
+/// What a new file got from the directory it was made in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Inherited {
+    Nothing,
+    /// An access control list. Named users may have opened the file by it.
+    Acl,
+}
+
+impl Inherited {
+    pub(crate) fn by(file: &File) -> Result<Self, Fault> {
+        let names = list_of(|buffer| rustix::fs::flistxattr(file, buffer))?;
+        Ok(if names.iter().any(|name| name == ACL) { Self::Acl } else { Self::Nothing })
+    }
+}
+
+fn loss_of(name: OsString) -> Lost {
+    match name.as_bytes() {
+        b"system.posix_acl_access" | b"system.nfs4_acl" | b"system.richacl" => Lost::Acl,
+        [b's', b'e', b'c', b'u', b'r', b'i', b't', b'y', b'.', ..] => Lost::Label,
+        _ => Lost::Xattr(name),
+    }
+}
+
+/// The attributes of the file that is being replaced.
+///
+/// There is no `listxattrat` before Linux 6.13. By way of `/proc/self/fd` the pinned directory is
+/// named, the last component is not followed, and the file need not be readable.
+enum Old<'d> {
+    ByPath(OsString),
+    ByDescriptor(&'d Dir, &'d Name),
+}
+
+impl<'d> Old<'d> {
+    fn new(dir: &'d Dir, name: &'d Name) -> Self {
+        if proc_is_mounted() {
+            let mut path = OsString::from(format!("/proc/self/fd/{}/", dir.as_fd().as_raw_fd()));
+            path.push(name.as_os_str());
+            Self::ByPath(path)
+        } else {
+            Self::ByDescriptor(dir, name)
+        }
+    }
+
+    fn list(&self) -> Result<Vec<OsString>, Fault> {
+        match self {
+            Self::ByPath(path) => list_of(|buffer| rustix::fs::llistxattr(path, buffer)),
+            Self::ByDescriptor(dir, name) => {
+                let file = dir.open_to_read(name)?;
+                list_of(|buffer| rustix::fs::flistxattr(&file, buffer))
+            }
+        }
+    }
+
+    fn get(&self, attribute: &OsStr) -> Result<Vec<u8>, Errno> {
+        match self {
+            Self::ByPath(path) => whole(|buffer| rustix::fs::lgetxattr(path, attribute, buffer)),
+            Self::ByDescriptor(dir, name) => {
+                let file: OwnedFd = dir.open_to_read(name).map_err(|_| Errno::ACCESS)?;
+                get(&file, attribute)
+            }
+        }
+    }
+}
+
+fn get(file: impl AsFd, attribute: &OsStr) -> Result<Vec<u8>, Errno> {
+    whole(|buffer| rustix::fs::fgetxattr(&file, attribute, buffer))
+}
+
+/// The names that `list` writes into a buffer, each with a NUL after it. None on a file system
+/// without extended attributes.
+fn list_of(list: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<OsString>, Fault> {
+    // Most files have none, and then one call into a small buffer tells.
+    let mut few = [0; 256];
+    let names = match list(&mut few) {
+        Ok(length) => split(&few[..length]),
+        Err(Errno::RANGE) => split(&whole(list)?),
+        Err(Errno::OPNOTSUPP | Errno::NOENT) => Vec::new(),
+        Err(errno) => return Err(errno.into()),
+    };
+    Ok(names)
+}
+
+fn split(names: &[u8]) -> Vec<OsString> {
+    names
+        .split(|&byte| byte == 0)
+        .filter(|name| !name.is_empty())
+        .map(|name| OsString::from_vec(name.to_owned()))
+        .collect()
+}
+
+/// All that `read` has to say, asking again if it grows meanwhile.
+fn whole(read: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
+    loop {
+        let size = read(&mut [])?;
+        // One more than there is, so that a size of nothing does not ask for the size again.
+        let mut value = vec![0; size + 1];
+        match read(&mut value) {
+            Ok(length) => {
+                value.truncate(length);
+                return Ok(value);
+            }
+            Err(Errno::RANGE) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}

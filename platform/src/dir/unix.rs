@@ -1,0 +1,454 @@
+//! `*at` calls through rustix.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawMode, RenameFlags, StatxFlags,
+};
+use rustix::io::Errno;
+
+use crate::cancel::Cancel;
+use crate::error::{ErrorKind, Fault};
+use crate::path::Name;
+use crate::stat::{FileId, Kind, Stamp};
+
+/// Safe for whatever a path turns out to name: neither a FIFO nor a terminal is waited for.
+pub(crate) const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// The magic number of a proc file system, statfs(2).
+const PROC_SUPER_MAGIC: u64 = 0x9fa0;
+/// The inode of its root directory: the only one with symlinks that are not magic.
+const PROC_ROOT_INO: u64 = 1;
+
+/// How long another process may hold the lock of a directory before a change gives up.
+const LOCK_DEADLINE: Duration = Duration::from_secs(10);
+
+/// A directory held open.
+#[derive(Debug)]
+pub(crate) struct Dir(OwnedFd);
+
+/// With what right a directory is held.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Hold {
+    /// As a place only (`O_PATH`), which needs no right to read it.
+    Place,
+    /// For reading where that is permitted, since a place cannot be locked, synced or listed.
+    Readable,
+}
+
+/// How a rename treats what is at the destination.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Onto {
+    /// It is replaced.
+    Anything,
+    /// There must be nothing.
+    Nothing,
+    /// The two change places.
+    Swap,
+}
+
+/// All that one `stat` tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meta {
+    pub(crate) kind: Kind,
+    pub(crate) stamp: Stamp,
+    /// Permission bits with setuid, setgid and sticky.
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) links: u64,
+}
+
+impl Meta {
+    pub(crate) fn id(&self) -> FileId {
+        FileId { dev: self.stamp.dev, ino: self.stamp.ino }
+    }
+
+    pub(crate) fn of(fd: impl AsFd) -> Result<Self, Fault> {
+        Ok(Self::from(rustix::fs::fstat(fd)?))
+    }
+}
+
+impl From<rustix::fs::Stat> for Meta {
+    #[expect(
+        clippy::unnecessary_cast,
+        clippy::useless_conversion,
+        reason = "the fields of a stat have other widths on other systems"
+    )]
+    fn from(stat: rustix::fs::Stat) -> Self {
+        let ns = |seconds: i64, ns: u64| i128::from(seconds) * 1_000_000_000 + i128::from(ns);
+        Self {
+            kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
+            stamp: Stamp {
+                dev: stat.st_dev as u64,
+                ino: stat.st_ino as u64,
+                size: stat.st_size as u64,
+                mtime_ns: ns(stat.st_mtime as i64, stat.st_mtime_nsec as u64),
+                ctime_ns: ns(stat.st_ctime as i64, stat.st_ctime_nsec as u64),
+            },
+            mode: Mode::from_raw_mode(stat.st_mode).bits().into(),
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            links: stat.st_nlink as u64,
+        }
+    }
+}
+
+fn kind_of(file_type: FileType) -> Kind {
+    match file_type {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Dir,
+        FileType::Symlink => Kind::Symlink,
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Kind::Other,
+    }
+}
+
+/// A file without a name, which vanishes by itself unless it is [linked](Dir::link) into place.
+#[derive(Debug)]
+pub(crate) struct Unnamed(pub(crate) File);
+
+impl Dir {
+    pub(crate) fn from_fd(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+
+    /// Opens a directory by a path of the whole process, links followed. Only for roots.
+    pub(crate) fn open_ambient(path: &Path) -> Result<Self, Fault> {
+        Ok(Self(rustix::fs::open(path, OFlags::PATH | DIRECTORY, Mode::empty())?))
+    }
+
+    pub(crate) fn meta(&self) -> Result<Meta, Fault> {
+        Meta::of(&self.0)
+    }
+
+    pub(crate) fn id(&self) -> Result<FileId, Fault> {
+        Ok(self.meta()?.id())
+    }
+
+    /// What is at `name`, not followed.
+    pub(crate) fn look(&self, name: &Name) -> Result<Option<Meta>, Fault> {
+        match rustix::fs::statat(&self.0, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat.into())),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Whether the caller's own rights allow writing to `name`, by `faccessat(2)`: that is the
+    /// kernel's answer, with capabilities, ACLs and read-only mounts in it.
+    pub(crate) fn may_write(&self, name: &Name) -> Result<(), Fault> {
+        Ok(rustix::fs::accessat(&self.0, name.as_os_str(), Access::WRITE_OK, AtFlags::EACCESS)?)
+    }
+
+    pub(crate) fn read_link(&self, name: &Name) -> Result<PathBuf, Fault> {
+        let text = rustix::fs::readlinkat(&self.0, name.as_os_str(), Vec::new())?;
+        Ok(OsString::from_vec(text.into_bytes()).into())
+    }
+
+    /// Whether the symlinks in this directory are magic: a jump to an object, and not a text.
+    pub(crate) fn has_magic_links(&self) -> Result<bool, Fault> {
+        let proc = is_procfs(rustix::fs::fstatfs(&self.0)?);
+        Ok(proc && self.id()?.ino != PROC_ROOT_INO)
+    }
+
+    /// Opens the directory at `name`, not followed.
+    pub(crate) fn enter(&self, name: &Name, hold: Hold) -> Result<Self, Fault> {
+        self.open_dir(name.as_os_str(), hold)
+    }
+
+    /// Opens the parent, wherever this directory is by now.
+    pub(crate) fn parent(&self, hold: Hold) -> Result<Self, Fault> {
+        self.open_dir(OsStr::new(".."), hold)
+    }
+
+    /// Opens the same directory once more.
+    pub(crate) fn again(&self, hold: Hold) -> Result<Self, Fault> {
+        self.open_dir(OsStr::new("."), hold)
+    }
+
+    /// Opens the same directory to read its entries, which must be permitted.
+    pub(crate) fn open_itself(&self) -> Result<OwnedFd, Fault> {
+        Ok(rustix::fs::openat(&self.0, ".", READ | DIRECTORY, Mode::empty())?)
+    }
+
+    fn open_dir(&self, name: &OsStr, hold: Hold) -> Result<Self, Fault> {
+        let open = |access| {
+            let flags = access | DIRECTORY | OFlags::NOFOLLOW;
+            rustix::fs::openat(&self.0, name, flags, Mode::empty())
+        };
+        Ok(Self(hold.open(open)?))
+    }
+
+    /// Opens what is at `name` for reading, not followed.
+    pub(crate) fn open_to_read(&self, name: &Name) -> Result<OwnedFd, Fault> {
+        let flags = READ | OFlags::NOFOLLOW;
+        Ok(rustix::fs::openat(&self.0, name.as_os_str(), flags, Mode::empty())?)
+    }
+
+    /// How many levels above this directory the one with `id` is, if it is there at all, found by
+    /// opening `..` again and again: a climb that no symlink and no old spelling can mislead.
+    pub(crate) fn levels_below(&self, id: FileId) -> Result<Option<usize>, Fault> {
+        let mut at = self.id()?;
+        let mut here: Option<Self> = None;
+        for level in 0.. {
+            if at == id {
+                return Ok(Some(level));
+            }
+            let up = here.as_ref().unwrap_or(self).parent(Hold::Place)?;
+            let above = up.id()?;
+            if above == at {
+                break;
+            }
+            (at, here) = (above, Some(up));
+        }
+        Ok(None)
+    }
+
+    /// Whether this directory is the one with `id` or lies beneath it, now.
+    pub(crate) fn is_beneath(&self, id: FileId) -> Result<bool, Fault> {
+        Ok(self.levels_below(id)?.is_some())
+    }
+
+    /// As [`is_beneath`](Self::is_beneath), in one call where it is `levels` below as expected.
+    pub(crate) fn is_beneath_by(&self, levels: usize, id: FileId) -> Result<bool, Fault> {
+        const SHORT: usize = 64;
+        if (1..=SHORT).contains(&levels) {
+            let up = &"../".repeat(levels);
+            if let Ok(stat) = rustix::fs::statat(&self.0, up, AtFlags::empty())
+                && Meta::from(stat).id() == id
+            {
+                return Ok(true);
+            }
+        }
+        self.is_beneath(id)
+    }
+
+    /// The longest name this directory's file system takes.
+    pub(crate) fn name_max(&self) -> Result<u64, Fault> {
+        Ok(rustix::fs::fstatvfs(&self.0)?.f_namemax)
+    }
+
+    pub(crate) fn make_dir(&self, name: &Name) -> Result<(), Fault> {
+        Ok(rustix::fs::mkdirat(&self.0, name.as_os_str(), Mode::from_raw_mode(0o777))?)
+    }
+
+    /// Creates a file that was not there, with `mode` less what the umask or a default ACL takes.
+    pub(crate) fn create_new(&self, name: &Name, mode: u32) -> Result<File, Fault> {
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.0, name.as_os_str(), flags, mode_bits(mode))?;
+        Ok(fd.into())
+    }
+
+    /// Creates a file without a name, or nothing where the file system has no such files.
+    pub(crate) fn create_unnamed(&self, mode: u32) -> Result<Option<Unnamed>, Fault> {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.0, ".", flags, mode_bits(mode)) {
+            Ok(fd) => Ok(Some(Unnamed(fd.into()))),
+            // EISDIR: what a kernel says that does not know the flag, open(2).
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Gives an unnamed file the name `name`, which must be free.
+    pub(crate) fn link(&self, file: &Unnamed, name: &Name) -> Result<(), Fault> {
+        let to = name.as_os_str();
+        match rustix::fs::linkat(&file.0, "", &self.0, to, AtFlags::EMPTY_PATH) {
+            // What a kernel before 6.10 says to a caller without CAP_DAC_READ_SEARCH.
+            Err(Errno::NOENT) if proc_is_mounted() => {
+                let from = format!("/proc/self/fd/{}", file.0.as_raw_fd());
+                Ok(rustix::fs::linkat(CWD, from, &self.0, to, AtFlags::SYMLINK_FOLLOW)?)
+            }
+            Err(Errno::NOENT) => Err(Fault::new(ErrorKind::Unsupported)),
+            done => Ok(done?),
+        }
+    }
+
+    /// Renames `from` to `to` in `to_dir`, in one step.
+    pub(crate) fn rename(
+        &self,
+        from: &Name,
+        to_dir: &Self,
+        to: &Name,
+        onto: Onto,
+    ) -> Result<(), Fault> {
+        let (old, new) = (from.as_os_str(), to.as_os_str());
+        let flags = match onto {
+            Onto::Anything => return Ok(rustix::fs::renameat(&self.0, old, &to_dir.0, new)?),
+            Onto::Nothing => RenameFlags::NOREPLACE,
+            Onto::Swap => RenameFlags::EXCHANGE,
+        };
+        match rustix::fs::renameat_with(&self.0, old, &to_dir.0, new, flags) {
+            // EINVAL also says that a directory would lie within itself.
+            Err(Errno::INVAL | Errno::NOSYS) => match (onto, self.look(from)?) {
+                (_, None) => Err(Fault::new(ErrorKind::NotFound)),
+                (_, Some(Meta { kind: Kind::Dir, .. })) => Err(Fault::from(Errno::INVAL)),
+                (Onto::Nothing, Some(_)) => self.link_then_unlink(from, to_dir, to),
+                (Onto::Anything | Onto::Swap, Some(_)) => Err(Fault::new(ErrorKind::Unsupported)),
+            },
+            done => Ok(done?),
+        }
+    }
+
+    /// The rename that does not replace, on a file system without one: `link(2)` never replaces.
+    fn link_then_unlink(&self, from: &Name, to_dir: &Self, to: &Name) -> Result<(), Fault> {
+        let (old, new) = (from.as_os_str(), to.as_os_str());
+        match rustix::fs::linkat(&self.0, old, &to_dir.0, new, AtFlags::empty()) {
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                Err(Fault::new(ErrorKind::Unsupported))
+            }
+            Err(errno) => Err(errno.into()),
+            Ok(()) => self.unlink(from),
+        }
+    }
+
+    /// Removes what is at `name`, which must not be a directory.
+    pub(crate) fn unlink(&self, name: &Name) -> Result<(), Fault> {
+        Ok(rustix::fs::unlinkat(&self.0, name.as_os_str(), AtFlags::empty())?)
+    }
+
+    /// Removes the empty directory at `name`.
+    pub(crate) fn remove_dir(&self, name: &Name) -> Result<(), Fault> {
+        Ok(rustix::fs::unlinkat(&self.0, name.as_os_str(), AtFlags::REMOVEDIR)?)
+    }
+
+    pub(crate) fn symlink(&self, text: &Path, name: &Name) -> Result<(), Fault> {
+        Ok(rustix::fs::symlinkat(text, &self.0, name.as_os_str())?)
+    }
+
+    /// Puts the entries of this directory on disk. `false` where it could not be opened for that.
+    pub(crate) fn sync(&self) -> Result<bool, Fault> {
+        match rustix::fs::fsync(&self.0) {
+            Ok(()) => Ok(true),
+            // An O_PATH descriptor, or a file system that does not sync directories.
+            Err(Errno::BADF | Errno::INVAL) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Takes the advisory lock of this directory, which keeps other processes of this library from
+    /// acting on its entries. Nothing where it cannot be had: the directory is not held for
+    /// reading, or the file system has no locks.
+    pub(crate) fn lock(&self, cancel: &Cancel) -> Result<Option<FileLock<'_>>, Fault> {
+        let began = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        loop {
+            match rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(FileLock(self))),
+                Err(Errno::WOULDBLOCK) if cancel.is_cancelled() => {
+                    return Err(Fault::new(ErrorKind::Cancelled));
+                }
+                Err(Errno::WOULDBLOCK) if began.elapsed() > LOCK_DEADLINE => {
+                    return Err(Fault::new(ErrorKind::Busy));
+                }
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(pause),
+                Err(Errno::INTR) => {}
+                Err(Errno::BADF | Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                    return Ok(None);
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+            pause = (pause * 2).min(Duration::from_millis(2));
+        }
+    }
+
+    /// The entries, without `.` and `..`, as the system hands them out.
+    pub(crate) fn entries(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(Name, Option<Kind>), Fault>>, Fault> {
+        let entries = rustix::fs::Dir::new(self.open_itself()?)?;
+        Ok(entries.filter_map(|entry| match entry {
+            Ok(entry) => {
+                let name = Name::new(OsStr::from_bytes(entry.file_name().to_bytes()))?;
+                let told = entry.file_type();
+                Some(Ok((name, (told != FileType::Unknown).then(|| kind_of(told)))))
+            }
+            Err(errno) => Some(Err(errno.into())),
+        }))
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Hold {
+    /// Runs `open` with the access mode of this hold, or as a place where reading is refused.
+    pub(crate) fn open(
+        self,
+        open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
+    ) -> Result<OwnedFd, Errno> {
+        match self {
+            Self::Place => open(OFlags::PATH),
+            Self::Readable => match open(OFlags::RDONLY) {
+                Err(Errno::ACCESS) => open(OFlags::PATH),
+                done => done,
+            },
+        }
+    }
+}
+
+/// Which mount an open file is on, where the kernel tells (Linux 5.8).
+pub(crate) fn mount_id(fd: impl AsFd) -> Result<Option<u64>, Fault> {
+    match rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID) {
+        Ok(statx) => {
+            let told = StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::MNT_ID);
+            Ok(told.then_some(statx.stx_mnt_id))
+        }
+        Err(Errno::NOSYS) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The advisory lock of a directory; released when dropped.
+#[derive(Debug)]
+pub(crate) struct FileLock<'d>(&'d Dir);
+
+impl Drop for FileLock<'_> {
+    fn drop(&mut self) {
+        // Closing the descriptor would do as well; this is for the case that it is kept.
+        if let Err(errno) = rustix::fs::flock(&self.0.0, FlockOperation::Unlock) {
+            tracing::debug!(%errno, "directory lock not released before its descriptor");
+        }
+    }
+}
+
+fn mode_bits(mode: u32) -> Mode {
+    Mode::from_bits_truncate(mode as RawMode)
+}
+
+fn is_procfs(statfs: rustix::fs::StatFs) -> bool {
+    u64::try_from(statfs.f_type).is_ok_and(|magic| magic == PROC_SUPER_MAGIC)
+}
+
+/// Whether `/proc` is a proc file system and not a directory that anybody may have filled.
+pub(crate) fn proc_is_mounted() -> bool {
+    const UNKNOWN: u8 = 0;
+    const NO: u8 = 1;
+    const YES: u8 = 2;
+    // Not a lock of any kind, so that a child made by fork(2) cannot hang on it.
+    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+    match KNOWN.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let mounted = rustix::fs::statfs("/proc").is_ok_and(is_procfs);
+            KNOWN.store(if mounted { YES } else { NO }, Ordering::Relaxed);
+            mounted
+        }
+        known => known == YES,
+    }
+}

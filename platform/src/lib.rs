@@ -1,0 +1,40 @@
+//! The trusted base of ringfence: race-free changes beneath a set of directories.
+//!
+//! A [`Fence`] is opened on [`Roots`] and makes one [`Mutation`] at a time beneath them. Paths are
+//! resolved in the call that acts, by the kernel where it can (`openat2`, `RESOLVE_BENEATH`), and
+//! on a thread that Landlock keeps from writing anywhere else. [`Fence::assurance`] says what the
+//! host really gave, proved by effect when the fence was opened.
+//!
+//! Nothing here decides *whether* a change may be made. That is the policy's work, one crate up.
+
+mod cancel;
+mod confine;
+mod dir;
+mod entry_lock;
+mod error;
+mod fence;
+mod local;
+mod mutate;
+mod mutation;
+mod path;
+mod pending;
+mod read_only;
+mod resolve;
+mod roots;
+mod stat;
+
+pub use cancel::Cancel;
+pub use error::{Error, ErrorKind, Result};
+pub use fence::{
+    AmbientAuthority, Assurance, Confinement, Enforcement, Fence, Gap, Offer, Options, Resolution,
+    ambient_authority, available, open, survey, unfenced,
+};
+pub use mutation::{
+    Cas, Digest, Durability, Effect, Lost, Mutation, NotKept, Parents, Precondition, Receipt,
+    Removal, Terms,
+};
+pub use path::{LinkText, RelPath, RootedPath};
+pub use pending::Pending;
+pub use read_only::ReadOnly;
+pub use roots::{Root, RootId, Roots};
+pub use stat::{Entry, Follow, Kind, Snapshot, Stamp, Stat, TargetKey};

@@ -1,0 +1,168 @@
+//! A fence over any resolver: every read is written here once, and every change in [`mutate`].
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::dir::{Dir, Hold, Meta};
+use crate::entry_lock::Locks;
+use crate::error::{ErrorKind, Fault, Result};
+use crate::fence::{Assurance, Confinement, Enforcement, Fence, Gap, Resolution, sealed};
+use crate::mutate;
+use crate::mutation::{Mutation, Receipt, Terms};
+use crate::path::RootedPath;
+use crate::pending::Pending;
+use crate::resolve::{Place, Resolve, Trail, What};
+use crate::roots::{Root, RootId, Roots};
+use crate::stat::{Entry, Follow, Kind, Snapshot, Stat, TargetKey};
+
+/// A fence that acts on the thread that calls it.
+#[derive(Debug)]
+pub(crate) struct Local<R> {
+    roots: Roots,
+    resolver: R,
+    assurance: Assurance,
+    locks: Arc<Locks>,
+}
+
+impl<R: Resolve> Local<R> {
+    pub(crate) fn new(
+        roots: Roots,
+        resolver: R,
+        resolution: Resolution,
+        level: Enforcement,
+    ) -> Result<Self> {
+        let locks = Locks::of_this_process().map_err(|fault| fault.at("open a fence on", "."))?;
+        let gaps = match resolution {
+            Resolution::Openat2 => vec![Gap::NoLandlock],
+            Resolution::Walk => vec![Gap::NoOpenat2, Gap::NoLandlock],
+        };
+        let assurance = Assurance { level, resolution, confinement: Confinement::Nothing, gaps };
+        Ok(Self { roots, resolver, assurance, locks })
+    }
+
+    pub(crate) fn resolver(&self) -> &R {
+        &self.resolver
+    }
+
+    pub(crate) fn locks(&self) -> &Locks {
+        &self.locks
+    }
+
+    pub(crate) fn root(&self, id: RootId) -> Result<&Root, Fault> {
+        self.roots.get(id).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))
+    }
+
+    /// Makes the change on this thread, with `assurance` in its receipt.
+    pub(crate) fn run(
+        &self,
+        mutation: Mutation,
+        terms: &Terms,
+        enforcement: Enforcement,
+    ) -> Result<Receipt> {
+        let op = mutation.op();
+        let path = mutation.path().path.clone();
+        // In a child of fork(2) the locks may be held by threads that do not exist there.
+        if !self.locks.is_mine() {
+            return Err(Fault::new(ErrorKind::ConfinementLost).at(op, path.as_path()));
+        }
+        mutate::run(self, mutation, terms, enforcement)
+            .map_err(|fault| fault.at(op, path.as_path()))
+    }
+
+    /// What a path names, or would.
+    pub(crate) fn place(&self, root: &Root, path: &Path, follow: Follow) -> Result<Stat, Fault> {
+        let mut trail = Trail::starting_at(path.to_owned())?;
+        loop {
+            let anchor = match self.resolver.pin(root, &trail, Hold::Place)? {
+                Place::Dir(dir) => return Ok(whole(dir.meta()?)),
+                Place::Entry(anchor) => anchor,
+            };
+            if !anchor.missing.is_empty() {
+                let rest: PathBuf =
+                    anchor.missing.iter().chain([&anchor.leaf]).map(|n| n.as_os_str()).collect();
+                return Ok(Stat { key: TargetKey::entry(anchor.dir.id()?, rest), found: None });
+            }
+            let found = anchor.dir.look(&anchor.leaf)?;
+            match found {
+                Some(link) if link.kind == Kind::Symlink && follow == Follow::Yes => {
+                    trail.follow(&self.resolver, &anchor.dir, &anchor.leaf, &link)?;
+                }
+                Some(meta) if meta.kind == Kind::Dir => return Ok(whole(meta)),
+                Some(_) if anchor.must_be_dir => return Err(Fault::new(ErrorKind::WrongKind)),
+                found => {
+                    return Ok(Stat {
+                        key: TargetKey::entry(anchor.dir.id()?, anchor.leaf.as_os_str()),
+                        found: found.map(|meta| (meta.kind, meta.stamp)),
+                    });
+                }
+            }
+        }
+    }
+
+    pub(crate) fn snapshot(&self, root: &Root, path: &Path) -> Result<Snapshot, Fault> {
+        let file = File::from(self.resolver.open(root, path, What::Object)?);
+        let meta = Meta::of(&file)?;
+        if meta.kind != Kind::File {
+            return Err(Fault::new(ErrorKind::WrongKind));
+        }
+        Ok(Snapshot { file, stamp: meta.stamp })
+    }
+
+    pub(crate) fn entries(&self, root: &Root, path: &Path) -> Result<Vec<Entry>, Fault> {
+        let dir = Dir::from_fd(self.resolver.open(root, path, What::Dir)?);
+        let mut entries = Vec::new();
+        for entry in dir.entries()? {
+            let (name, kind) = entry?;
+            let kind = match kind {
+                Some(kind) => kind,
+                None => match dir.look(&name)? {
+                    Some(meta) => meta.kind,
+                    // It is gone by now.
+                    None => continue,
+                },
+            };
+            entries.push(Entry { name: name.into_os_string(), kind });
+        }
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+}
+
+fn whole(dir: Meta) -> Stat {
+    Stat { key: TargetKey::dir(dir.id()), found: Some((Kind::Dir, dir.stamp)) }
+}
+
+impl<R> sealed::Sealed for Local<R> {}
+
+impl<R: Resolve> Fence for Local<R> {
+    fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
+    fn assurance(&self) -> &Assurance {
+        &self.assurance
+    }
+
+    fn stat(&self, path: &RootedPath, follow: Follow) -> Result<Stat> {
+        self.root(path.root)
+            .and_then(|root| self.place(root, path.path.as_path(), follow))
+            .map_err(|fault| fault.at("look at", path.path.as_path()))
+    }
+
+    fn open(&self, path: &RootedPath) -> Result<Snapshot> {
+        self.root(path.root)
+            .and_then(|root| self.snapshot(root, path.path.as_path()))
+            .map_err(|fault| fault.at("open", path.path.as_path()))
+    }
+
+    fn list(&self, path: &RootedPath) -> Result<Vec<Entry>> {
+        self.root(path.root)
+            .and_then(|root| self.entries(root, path.path.as_path()))
+            .map_err(|fault| fault.at("list", path.path.as_path()))
+    }
+
+    fn submit(&self, mutation: Mutation, terms: &Terms) -> Pending {
+        Pending::ready(self.run(mutation, terms, self.assurance.level))
+    }
+}

@@ -1,0 +1,106 @@
+//! New directories and new symlinks.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{Act, MOST_ATTEMPTS, with_parents};
+use crate::error::{ErrorKind, Fault};
+use crate::mutation::{Effect, Parents, Receipt};
+use crate::path::{LinkText, RootedPath};
+use crate::resolve::{Anchor, Place, Resolve, Scope, Trail};
+use crate::roots::Root;
+use crate::stat::{Follow, Kind, TargetKey};
+
+pub(super) fn dir<R: Resolve>(
+    act: &Act<'_, R>,
+    path: &RootedPath,
+    parents: Parents,
+) -> Result<Receipt, Fault> {
+    let root = act.local.root(path.root)?;
+    let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
+    let mut parents_created = 0;
+    for _ in 0..MOST_ATTEMPTS {
+        act.live()?;
+        let mut anchor = match act.pin(root, &trail, act.hold())? {
+            Place::Dir(dir) => {
+                let meta = dir.meta()?;
+                let key = TargetKey::dir(meta.id());
+                return Ok(act.receipt(Effect::Unchanged, key, Some(meta.stamp)));
+            }
+            Place::Entry(anchor) => anchor,
+        };
+        let made = with_parents(&mut anchor, parents, act.hold());
+        parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
+        let Anchor { dir, leaf, .. } = &anchor;
+        let effect = match dir.look(leaf)? {
+            Some(meta) if meta.kind == Kind::Dir => Effect::Unchanged,
+            Some(link) if link.kind == Kind::Symlink => {
+                trail.follow(act.local.resolver(), dir, leaf, &link)?;
+                continue;
+            }
+            Some(_) => return Err(Fault::new(ErrorKind::AlreadyExists)),
+            // A link is there that leads nowhere: mkdir(2) says so, and makes nothing through it.
+            None if trail.has_followed() => return Err(Fault::new(ErrorKind::AlreadyExists)),
+            None => match dir.make_dir(leaf) {
+                Ok(()) => Effect::Created,
+                Err(fault) if fault.kind() == ErrorKind::AlreadyExists => continue,
+                Err(fault) => return Err(act.judge(root, dir, fault)),
+            },
+        };
+        let Some(meta) = dir.look(leaf)? else { continue };
+        let durability = act.settle(dir)?;
+        let receipt = act.receipt(effect, TargetKey::dir(meta.id()), Some(meta.stamp));
+        return Ok(Receipt { durability, parents_created, ..receipt });
+    }
+    Err(Fault::new(ErrorKind::Busy))
+}
+
+pub(super) fn symlink<R: Resolve>(
+    act: &Act<'_, R>,
+    path: &RootedPath,
+    text: &LinkText,
+) -> Result<Receipt, Fault> {
+    let (root, anchor) = act.pin_entry(path, act.hold())?;
+    let Anchor { dir, leaf, .. } = &anchor;
+    if dir.look(leaf)?.is_some() {
+        return Err(Fault::new(ErrorKind::AlreadyExists));
+    }
+    stays_beneath(act, root, &anchor, path.path.as_path(), text.as_path())?;
+    dir.symlink(text.as_path(), leaf).map_err(|fault| act.judge(root, dir, fault))?;
+    let durability = act.settle(dir)?;
+    let key = TargetKey::entry(dir.id()?, leaf.as_os_str());
+    let after = dir.look(leaf)?.map(|meta| meta.stamp);
+    Ok(Receipt { durability, ..act.receipt(Effect::Created, key, after) })
+}
+
+/// Refuses a text that leads out of the root as things are, or would once what it names exists.
+fn stays_beneath<R: Resolve>(
+    act: &Act<'_, R>,
+    root: &Root,
+    anchor: &Anchor,
+    link: &Path,
+    text: &Path,
+) -> Result<(), Fault> {
+    if act.local.resolver().scope() != Scope::Beneath {
+        return Ok(());
+    }
+    let from: PathBuf = link.parent().unwrap_or(Path::new("")).join(text);
+    match act.local.place(root, &from, Follow::Yes) {
+        Ok(stat) if stat.found.is_some() => return Ok(()),
+        Err(fault) if matches!(fault.kind(), ErrorKind::Escape | ErrorKind::Loop) => {
+            return Err(fault);
+        }
+        // The way ends somewhere. What `..` would do beyond is a matter of counting.
+        Ok(_) | Err(_) => {}
+    }
+    let escape = || Fault::new(ErrorKind::Escape);
+    let mut depth = anchor.dir.levels_below(root.file_id())?.ok_or_else(escape)?;
+    for component in text.components() {
+        match component {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir => depth = depth.checked_sub(1).ok_or_else(escape)?,
+            Component::RootDir | Component::Prefix(_) => return Err(escape()),
+        }
+    }
+    Ok(())
+}

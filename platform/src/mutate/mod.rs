@@ -1,0 +1,159 @@
+//! Every change, written once over a pinned directory and a name in it.
+//!
+//! Each follows one order: resolve and pin, lock the entry, look at it under the lock, act with
+//! calls that take a single name. What was looked at before a lock was waited for is looked up
+//! again, so nothing is decided by what was true before.
+
+mod make;
+mod publish;
+mod remove;
+mod rename;
+mod write;
+
+use crate::cancel::Cancel;
+use crate::dir::{Dir, Hold};
+use crate::entry_lock::EntryLock;
+use crate::error::{ErrorKind, Fault};
+use crate::fence::Enforcement;
+use crate::local::Local;
+use crate::mutation::{Cas, Durability, Effect, Mutation, NotKept, Parents, Receipt, Terms};
+use crate::path::{Name, RootedPath};
+use crate::resolve::{Anchor, Place, Resolve, Trail};
+use crate::roots::Root;
+use crate::stat::{FileId, Stamp, TargetKey};
+
+/// How often a change begins anew because others change the same place.
+const MOST_ATTEMPTS: usize = 64;
+
+/// Makes one change, or none.
+pub(crate) fn run<R: Resolve>(
+    local: &Local<R>,
+    mutation: Mutation,
+    terms: &Terms,
+    enforcement: Enforcement,
+) -> Result<Receipt, Fault> {
+    let act = Act { local, terms, enforcement };
+    act.live()?;
+    match mutation {
+        Mutation::Write { path, contents, when, parents } => {
+            write::write(&act, &path, &contents, &when, parents)
+        }
+        Mutation::CreateDir { path, parents } => make::dir(&act, &path, parents),
+        Mutation::Symlink { path, text } => make::symlink(&act, &path, &text),
+        Mutation::Remove { path, what } => remove::remove(&act, &path, what),
+        Mutation::Rename { from, to, when } => rename::rename(&act, &from, &to, &when),
+        Mutation::Exchange { first, second } => rename::exchange(&act, &first, &second),
+    }
+}
+
+/// What every change needs at hand.
+struct Act<'a, R> {
+    local: &'a Local<R>,
+    terms: &'a Terms,
+    enforcement: Enforcement,
+}
+
+impl<R: Resolve> Act<'_, R> {
+    fn cancel(&self) -> &Cancel {
+        &self.terms.cancel
+    }
+
+    /// Goes on only if nobody cancelled.
+    fn live(&self) -> Result<(), Fault> {
+        if self.cancel().is_cancelled() { Err(Fault::new(ErrorKind::Cancelled)) } else { Ok(()) }
+    }
+
+    /// The hold a directory needs whose entry changes without a lock between processes.
+    fn hold(&self) -> Hold {
+        match self.terms.durability {
+            Durability::None | Durability::File => Hold::Place,
+            Durability::Full => Hold::Readable,
+        }
+    }
+
+    fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
+        self.local.resolver().pin(root, trail, hold)
+    }
+
+    /// Pins the entry that `path` names itself, whose directory must be there.
+    fn pin_entry(&self, path: &RootedPath, hold: Hold) -> Result<(&Root, Anchor), Fault> {
+        let root = self.local.root(path.root)?;
+        let trail = Trail::starting_at(path.path.as_path().to_owned())?;
+        match self.pin(root, &trail, hold)? {
+            // A root is neither removed nor renamed, nor anything else done to it.
+            Place::Dir(_) => Err(Fault::new(ErrorKind::WrongKind)),
+            Place::Entry(anchor) if anchor.missing.is_empty() => Ok((root, anchor)),
+            Place::Entry(_) => Err(Fault::new(ErrorKind::NotFound)),
+        }
+    }
+
+    fn lock(&self, dir: FileId, anchor: &Anchor) -> Result<EntryLock<'_>, Fault> {
+        self.local.locks().entry(dir, &anchor.leaf, self.cancel())
+    }
+
+    /// Whether `trail` still leads to the directory `id`.
+    fn still_leads_to(&self, root: &Root, trail: &Trail, id: FileId) -> Result<bool, Fault> {
+        match self.pin(root, trail, Hold::Place)? {
+            Place::Entry(now) => Ok(now.missing.is_empty() && now.dir.id()? == id),
+            Place::Dir(_) => Ok(false),
+        }
+    }
+
+    /// What a refusal by the host means: if the pinned directory is by now outside the root, it was
+    /// the confinement that refused.
+    ///
+    /// `EXDEV` is what Landlock says to a rename out of its domain.
+    fn judge(&self, root: &Root, dir: &Dir, fault: Fault) -> Fault {
+        let may_be_confinement = matches!(fault.kind(), ErrorKind::Denied | ErrorKind::CrossDevice);
+        if may_be_confinement && !dir.is_beneath(root.file_id()).unwrap_or(false) {
+            return fault.with_kind(ErrorKind::Escape);
+        }
+        fault
+    }
+
+    /// Puts the entries of `dir` on disk where that was asked for, and says what was reached.
+    fn settle(&self, dir: &Dir) -> Result<Durability, Fault> {
+        let asked = self.terms.durability;
+        let short = asked == Durability::Full && !dir.sync()?;
+        Ok(if short { Durability::File } else { asked })
+    }
+
+    fn receipt(&self, effect: Effect, key: TargetKey, after: Option<Stamp>) -> Receipt {
+        Receipt {
+            effect,
+            key,
+            after,
+            enforcement: self.enforcement,
+            cas: Cas::Unconditional,
+            durability: self.terms.durability,
+            not_kept: NotKept::default(),
+            parents_created: 0,
+        }
+    }
+}
+
+/// Makes the missing directories of `anchor` if that was asked for, and returns how many it made.
+fn with_parents(anchor: &mut Anchor, parents: Parents, hold: Hold) -> Result<u32, Fault> {
+    if anchor.missing.is_empty() {
+        return Ok(0);
+    }
+    if parents == Parents::Require {
+        return Err(Fault::new(ErrorKind::NotFound));
+    }
+    // Before the first is made: no directory is left behind by a name that cannot be.
+    let longest = anchor.dir.name_max()?;
+    let too_long = |name: &Name| name.as_os_str().len() as u64 > longest;
+    if anchor.missing.iter().chain([&anchor.leaf]).any(too_long) {
+        return Err(Fault::new(ErrorKind::NameTooLong));
+    }
+    let mut made = 0;
+    for name in anchor.missing.drain(..) {
+        match anchor.dir.make_dir(&name) {
+            Ok(()) => made += 1,
+            Err(fault) if fault.kind() == ErrorKind::AlreadyExists => {}
+            Err(fault) => return Err(fault),
+        }
+        anchor.dir = anchor.dir.enter(&name, hold)?;
+    }
+    Ok(made)
+}

@@ -1,0 +1,168 @@
+//! How a whole file gets its name: in one step, and only over what was expected there.
+
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
+
+use crate::dir::{Dir, Meta, Onto};
+use crate::error::{ErrorKind, Fault};
+use crate::mutation::Digest;
+use crate::path::Name;
+use crate::stat::{FileId, Kind, Stamp};
+
+/// What scratch files are called, so that one left by a crash can be told. The name has nothing of
+/// the target's in it, so every name that fits a directory can be written.
+const PREFIX: &str = ".ringfence-";
+const MOST_COLLISIONS: usize = 16;
+/// How often two entries are exchanged back and forth with writers that are not ours.
+const MOST_SWAPS: usize = 4;
+
+/// A file in the making, under a name of its own until it is published. It is removed if it never
+/// is.
+#[derive(Debug)]
+pub(super) struct Scratch<'d> {
+    dir: &'d Dir,
+    name: Name,
+    file: File,
+    /// Whether what has the name is ours to remove.
+    remove: bool,
+}
+
+impl<'d> Scratch<'d> {
+    pub(super) fn new(dir: &'d Dir, mode: u32) -> Result<Self, Fault> {
+        for _ in 0..MOST_COLLISIONS {
+            let name = scratch_name();
+            match dir.create_new(&name, mode) {
+                Ok(file) => return Ok(Self { dir, name, file, remove: true }),
+                Err(fault) if fault.kind() == ErrorKind::AlreadyExists => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Fault::new(ErrorKind::Busy))
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Publishes the file as `leaf`.
+    pub(super) fn rename(&mut self, leaf: &Name, onto: Onto) -> Result<(), Fault> {
+        self.dir.rename(&self.name, self.dir, leaf, onto)?;
+        self.remove = false;
+        Ok(())
+    }
+
+    /// Publishes the file as `leaf` if the expected version is there, and removes that.
+    pub(super) fn swap(&mut self, leaf: &Name, expected: Expected<'_>) -> Result<(), Fault> {
+        let swapped = swap_if((self.dir, &self.name), (self.dir, leaf), expected);
+        // On success the name has the old file, which was examined, and goes the same way.
+        self.remove = !swapped.as_ref().is_err_and(Fault::is_stranded);
+        swapped
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        if !self.remove {
+            return;
+        }
+        match self.dir.unlink(&self.name) {
+            Ok(()) => {}
+            Err(fault) if fault.kind() == ErrorKind::NotFound => {}
+            Err(fault) => tracing::warn!(?fault, "scratch file not removed"),
+        }
+    }
+}
+
+fn scratch_name() -> Name {
+    // The standard library's keys are random and differ from each to the next.
+    let random = RandomState::new().build_hasher().finish();
+    Name::new(format!("{PREFIX}{random:016x}").as_ref()).expect("it is a plain name")
+}
+
+/// The version that must be at the destination.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected<'e> {
+    pub(super) stamp: &'e Stamp,
+    pub(super) digest: Option<&'e Digest>,
+}
+
+impl Expected<'_> {
+    /// Whether `meta`, seen at `name`, is this very version.
+    pub(super) fn is_at(&self, dir: &Dir, name: &Name, meta: &Meta) -> Result<bool, Fault> {
+        Ok(meta.stamp == *self.stamp && self.has_bytes(dir, name)?)
+    }
+
+    /// The same of what an exchange brought out, which moves the change time.
+    fn came_out_at(&self, dir: &Dir, name: &Name) -> Result<bool, Fault> {
+        let Some(meta) = dir.look(name)? else { return Ok(false) };
+        Ok(meta.kind == Kind::File
+            && meta.stamp.same_but_for_ctime(self.stamp)
+            && self.has_bytes(dir, name)?)
+    }
+
+    fn has_bytes(&self, dir: &Dir, name: &Name) -> Result<bool, Fault> {
+        match self.digest {
+            None => Ok(true),
+            Some(digest) => {
+                let file = File::from(dir.open_to_read(name)?);
+                Ok(Digest::read(file)? == *digest)
+            }
+        }
+    }
+}
+
+/// Exchanges two entries and lets that stand only if what comes out is as expected. Then `from` has
+/// the old file, for the caller to remove. Otherwise all is as it was and the answer is `Stale`.
+///
+/// The look before that nobody can do atomically is done after, on what can no longer change places.
+pub(super) fn swap_if(
+    from: (&Dir, &Name),
+    to: (&Dir, &Name),
+    expected: Expected<'_>,
+) -> Result<(), Fault> {
+    let ours = id_at(from)?;
+    let gone = |fault: &Fault| fault.kind() == ErrorKind::NotFound;
+    swap(from, to).map_err(|f| if gone(&f) { f.with_kind(ErrorKind::Stale) } else { f })?;
+    let examined = expected.came_out_at(from.0, from.1);
+    if let Ok(true) = examined {
+        return Ok(());
+    }
+    put_back(from, to, ours)?;
+    examined.and(Err(Fault::new(ErrorKind::Stale)))
+}
+
+/// Undoes an exchange that brought out what was not expected.
+///
+/// Each exchange must bring out what the one before put in. If it does not, a third writer came
+/// between, and its file, the newest, is put back by one exchange more. A file that is not ours is
+/// never removed: if one is left over, the fault names where it lies.
+fn put_back(from: (&Dir, &Name), to: (&Dir, &Name), ours: Option<FileId>) -> Result<(), Fault> {
+    let stranded = || Fault::new(ErrorKind::Stale).stranded_at(PathBuf::from(from.1.as_os_str()));
+    let mut put = ours;
+    for _ in 0..MOST_SWAPS {
+        let putting = id_at(from).map_err(|_| stranded())?;
+        match swap(from, to) {
+            Ok(()) => {}
+            // Somebody removed the destination. What was there comes back, unless that is taken.
+            Err(fault) if fault.kind() == ErrorKind::NotFound => {
+                return from.0.rename(from.1, to.0, to.1, Onto::Nothing).map_err(|_| stranded());
+            }
+            Err(_) => return Err(stranded()),
+        }
+        let out = id_at(from).map_err(|_| stranded())?;
+        if out == put {
+            return if out == ours { Ok(()) } else { Err(stranded()) };
+        }
+        put = putting;
+    }
+    Err(stranded())
+}
+
+fn swap(from: (&Dir, &Name), to: (&Dir, &Name)) -> Result<(), Fault> {
+    from.0.rename(from.1, to.0, to.1, Onto::Swap)
+}
+
+fn id_at((dir, name): (&Dir, &Name)) -> Result<Option<FileId>, Fault> {
+    Ok(dir.look(name)?.map(|meta| meta.id()))
+}

@@ -1,0 +1,118 @@
+//! Entries renamed and exchanged, also from one root to another.
+
+use super::Act;
+use super::publish::{Expected, swap_if};
+use crate::dir::{Dir, Hold, Meta, Onto};
+use crate::error::{ErrorKind, Fault};
+use crate::mutation::{Cas, Durability, Effect, Precondition, Receipt};
+use crate::path::{Name, RootedPath};
+use crate::resolve::{Anchor, Resolve};
+use crate::roots::Root;
+use crate::stat::{Kind, TargetKey};
+
+pub(super) fn rename<R: Resolve>(
+    act: &Act<'_, R>,
+    from: &RootedPath,
+    to: &RootedPath,
+    when: &Precondition,
+) -> Result<Receipt, Fault> {
+    let hold = match when {
+        Precondition::Matches { .. } => Hold::Readable,
+        Precondition::None | Precondition::Absent => act.hold(),
+    };
+    let change = |from: (&Dir, &Name), to: (&Dir, &Name)| match when {
+        Precondition::None => {
+            from.0.rename(from.1, to.0, to.1, Onto::Anything)?;
+            let stayed = is_still_there(from, to)?;
+            let effect = if stayed { Effect::Unchanged } else { Effect::Renamed };
+            Ok((effect, Cas::Unconditional))
+        }
+        Precondition::Absent => {
+            from.0.rename(from.1, to.0, to.1, Onto::Nothing)?;
+            Ok((Effect::Renamed, Cas::Atomic))
+        }
+        Precondition::Matches { stamp, digest } => {
+            let expected = Expected { stamp, digest: digest.as_ref() };
+            let lock = to.0.lock(act.cancel())?;
+            replace(from, to, expected)?;
+            let cas = if lock.is_some() { Cas::Atomic } else { Cas::Checked };
+            Ok((Effect::Renamed, cas))
+        }
+    };
+    on_both(act, from, to, hold, change)
+}
+
+pub(super) fn exchange<R: Resolve>(
+    act: &Act<'_, R>,
+    first: &RootedPath,
+    second: &RootedPath,
+) -> Result<Receipt, Fault> {
+    on_both(act, first, second, act.hold(), |first, second| {
+        first.0.rename(first.1, second.0, second.1, Onto::Swap)?;
+        Ok((Effect::Exchanged, Cas::Unconditional))
+    })
+}
+
+/// Pins and locks both entries and has `change` act on them.
+fn on_both<R: Resolve>(
+    act: &Act<'_, R>,
+    first: &RootedPath,
+    second: &RootedPath,
+    hold: Hold,
+    change: impl Fn((&Dir, &Name), (&Dir, &Name)) -> Result<(Effect, Cas), Fault>,
+) -> Result<Receipt, Fault> {
+    loop {
+        let ((root, a), (other_root, b)) =
+            (act.pin_entry(first, hold)?, act.pin_entry(second, hold)?);
+        let ids = (a.dir.id()?, b.dir.id()?);
+        let locks = act.local.locks();
+        let lock = locks.entries((ids.0, &a.leaf), (ids.1, &b.leaf), act.cancel())?;
+        if lock.waited {
+            let now = (act.pin_entry(first, Hold::Place)?.1, act.pin_entry(second, Hold::Place)?.1);
+            if (now.0.dir.id()?, now.1.dir.id()?) != ids {
+                continue;
+            }
+        }
+        act.live()?;
+        let judge = |fault| judge(act, (root, &a), (other_root, &b), fault);
+        let (effect, cas) = change((&a.dir, &a.leaf), (&b.dir, &b.leaf)).map_err(judge)?;
+        let durability = match (act.settle(&a.dir)?, act.settle(&b.dir)?) {
+            (Durability::Full, Durability::Full) => Durability::Full,
+            (Durability::Full, less) | (less, _) => less,
+        };
+        let key = TargetKey::entry(ids.1, b.leaf.as_os_str());
+        let after = b.dir.look(&b.leaf)?.map(|meta| meta.stamp);
+        return Ok(Receipt { cas, durability, ..act.receipt(effect, key, after) });
+    }
+}
+
+fn judge<R: Resolve>(
+    act: &Act<'_, R>,
+    (root, a): (&Root, &Anchor),
+    (other_root, b): (&Root, &Anchor),
+    fault: Fault,
+) -> Fault {
+    let fault = act.judge(root, &a.dir, fault);
+    act.judge(other_root, &b.dir, fault)
+}
+
+/// Renames over the expected version and removes that.
+fn replace(from: (&Dir, &Name), to: (&Dir, &Name), expected: Expected<'_>) -> Result<(), Fault> {
+    let stale = || Fault::new(ErrorKind::Stale);
+    let old = to.0.look(to.1)?.ok_or_else(stale)?;
+    if old.kind != Kind::File {
+        return Err(Fault::new(ErrorKind::WrongKind));
+    }
+    if !expected.is_at(to.0, to.1, &old)? {
+        return Err(stale());
+    }
+    swap_if(from, to, expected)?;
+    from.0.unlink(from.1)
+}
+
+/// Whether `rename(2)` did nothing, which is what it does when both are names of one file.
+fn is_still_there(from: (&Dir, &Name), to: (&Dir, &Name)) -> Result<bool, Fault> {
+    let several = |meta: &Meta| meta.kind != Kind::Dir && meta.links > 1;
+    let Some(after) = to.0.look(to.1)?.filter(several) else { return Ok(false) };
+    Ok(from.0.look(from.1)?.is_some_and(|before| before.id() == after.id()))
+}

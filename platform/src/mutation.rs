@@ -1,0 +1,285 @@
+//! Changes as data. Nothing here does anything.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt;
+
+use crate::cancel::Cancel;
+use crate::fence::Enforcement;
+use crate::path::{LinkText, RootedPath};
+use crate::stat::{Stamp, TargetKey};
+
+/// One change, as data. Building one does nothing; [`Fence::apply`](crate::Fence::apply) does it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Mutation {
+    /// Creates a regular file or atomically replaces one. A symlink in the last place is followed.
+    Write {
+        /// The file.
+        path: RootedPath,
+        /// All its new bytes.
+        contents: Vec<u8>,
+        /// What must be there.
+        when: Precondition,
+        /// What is done about missing directories on the way.
+        parents: Parents,
+    },
+    /// Creates a directory; succeeds if one is there.
+    CreateDir {
+        /// The directory.
+        path: RootedPath,
+        /// What is done about missing directories on the way.
+        parents: Parents,
+    },
+    /// Removes the entry itself; a symlink is not followed.
+    Remove {
+        /// The entry.
+        path: RootedPath,
+        /// What may be removed.
+        what: Removal,
+    },
+    /// Renames an entry; neither end is followed. `when` is about `to`.
+    Rename {
+        /// The entry.
+        from: RootedPath,
+        /// Its new place, beneath the same or another root of the fence.
+        to: RootedPath,
+        /// What must be at the new place.
+        when: Precondition,
+    },
+    /// Exchanges two entries in one step; neither is followed and both must exist.
+    Exchange {
+        /// One entry.
+        first: RootedPath,
+        /// The other.
+        second: RootedPath,
+    },
+    /// Creates a symlink.
+    Symlink {
+        /// The link.
+        path: RootedPath,
+        /// Where it points, relative to the link and beneath its root.
+        text: LinkText,
+    },
+}
+
+impl Mutation {
+    /// The verb of this change, as errors and audit events show it.
+    #[must_use]
+    pub fn op(&self) -> &'static str {
+        match self {
+            Self::Write { .. } => "write",
+            Self::CreateDir { .. } => "create directory",
+            Self::Remove { .. } => "remove",
+            Self::Rename { .. } => "rename",
+            Self::Exchange { .. } => "exchange",
+            Self::Symlink { .. } => "create symlink",
+        }
+    }
+
+    /// The path the change is about; of two, the first.
+    #[must_use]
+    pub fn path(&self) -> &RootedPath {
+        match self {
+            Self::Write { path, .. }
+            | Self::CreateDir { path, .. }
+            | Self::Remove { path, .. }
+            | Self::Rename { from: path, .. }
+            | Self::Exchange { first: path, .. }
+            | Self::Symlink { path, .. } => path,
+        }
+    }
+}
+
+/// What must be true of the destination at the instant of publication.
+///
+/// There is no default: overwriting is something one says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Precondition {
+    /// Nothing is required; whatever is there is replaced.
+    None,
+    /// Nothing may be there. Enforced by the kernel.
+    Absent,
+    /// Exactly this version must be there.
+    Matches {
+        /// The stamp it must have.
+        stamp: Stamp,
+        /// The digest its bytes must have. Leave it out only where the stamp alone is proof:
+        /// two writes in one tick of the file system's clock can have the same stamp.
+        digest: Option<Digest>,
+    },
+}
+
+/// A BLAKE3 digest of a whole file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+
+    pub(crate) fn read(from: impl std::io::Read) -> std::io::Result<Self> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(from)?;
+        Ok(Self(*hasher.finalize().as_bytes()))
+    }
+}
+
+/// What a change does about missing directories on the way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Parents {
+    /// They must be there.
+    Require,
+    /// They are made as `mkdir(2)` would, and may remain if the change then fails. None is made
+    /// through a dangling symlink.
+    Create,
+}
+
+/// What a removal may remove.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Removal {
+    /// Anything but a directory.
+    File,
+    /// An empty directory.
+    EmptyDir,
+    /// Anything, and all that is in it. Stays on the mount it began on.
+    Tree,
+}
+
+/// How surely a change survives a crash of the system.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Durability {
+    /// Nothing is synced: after a crash the file may be old, new or, on some file systems, empty.
+    None,
+    /// The new bytes are on disk before they are published.
+    #[default]
+    File,
+    /// As [`File`](Self::File), and the directory entry too before the call returns.
+    Full,
+}
+
+/// The terms on which a change is made.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// Cancels the change while it is not yet published.
+    pub cancel: Cancel,
+    /// What is synced.
+    pub durability: Durability,
+}
+
+/// What a call did, and under which enforcement.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[must_use = "a receipt says what happened and what the file's stamp is now"]
+#[non_exhaustive]
+pub struct Receipt {
+    /// What happened.
+    pub effect: Effect,
+    /// The place it happened at; of two, the second.
+    pub key: TargetKey,
+    /// The stamp of what is there now, if anything is.
+    pub after: Option<Stamp>,
+    /// Who held the boundary.
+    pub enforcement: Enforcement,
+    /// How surely the precondition held.
+    pub cas: Cas,
+    /// What was synced. Less than was asked for only where a directory cannot be opened to sync it.
+    pub durability: Durability,
+    /// What the new file does not have that the old one had.
+    pub not_kept: NotKept,
+    /// How many missing directories were made on the way.
+    pub parents_created: u32,
+}
+
+/// What a change did.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Effect {
+    /// Something is there that was not.
+    Created,
+    /// A file was replaced.
+    Replaced,
+    /// An entry is gone.
+    Removed,
+    /// An entry has another name.
+    Renamed,
+    /// Two entries have each other's names.
+    Exchanged,
+    /// It was so already.
+    Unchanged,
+}
+
+/// How surely a precondition held at the instant of publication.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Cas {
+    /// None was asked for.
+    Unconditional,
+    /// Held by the kernel in the publishing call, or examined after an exchange and under the lock
+    /// between processes.
+    Atomic,
+    /// Looked at immediately before publication: the file system cannot exchange two entries, or
+    /// the directory cannot be locked.
+    Checked,
+}
+
+/// What the new file does not have that the replaced one had. Nothing is lost without being named.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct NotKept(BTreeSet<Lost>);
+
+impl NotKept {
+    /// Each thing that was lost, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Lost> {
+        self.0.iter()
+    }
+
+    /// Whether everything was kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, lost: Lost) {
+        self.0.insert(lost);
+    }
+}
+
+/// One thing that a replacement did not keep. `Display` gives its stable token.
+#[derive(Clone, Debug, Eq, PartialEq, Ord, PartialOrd)]
+#[non_exhaustive]
+pub enum Lost {
+    /// The owner: the caller may not give files away.
+    Owner,
+    /// The group; its rights were cut to those of others.
+    Group,
+    /// An extended attribute.
+    Xattr(OsString),
+    /// The access control list.
+    Acl,
+    /// The security label.
+    Label,
+    /// The setuid or setgid bit, dropped as the kernel drops it on a write.
+    Setid,
+    /// The file capabilities, dropped as the kernel drops them on a write.
+    Capability,
+    /// Other names of the old file still have the old bytes; how many there are.
+    HardLink(u64),
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owner => f.write_str("owner"),
+            Self::Group => f.write_str("group"),
+            Self::Xattr(name) => write!(f, "xattr:{}", name.display()),
+            Self::Acl => f.write_str("acl"),
+            Self::Label => f.write_str("label"),
+            Self::Setid => f.write_str("setid"),
+            Self::Capability => f.write_str("capability"),
+            Self::HardLink(_) => f.write_str("hard_link"),
+        }
+    }
+}

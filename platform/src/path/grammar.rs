@@ -1,0 +1,154 @@
+//! Parse, don't validate: what these types hold has been checked, once, when they were made.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::roots::RootId;
+
+/// The longest path a fence takes, in bytes: Linux's `PATH_MAX` with its final NUL. Held on every
+/// backend, so that one which walks by single names does not accept what the kernel refuses.
+pub(crate) const PATH_MAX: usize = 4096;
+
+/// A relative path: no root, no NUL, no `..`, no trailing slash or `.`, and not empty.
+///
+/// Doubled slashes and `.` between names are folded away. `..` in what a caller asks for is
+/// normalised by text before it gets here; `..` inside a symlink is the kernel's business.
+///
+/// [`RelPath::root`] stands for the root itself, which can be looked at and listed. A mutation of
+/// it is [`ErrorKind::WrongKind`].
+#[derive(Clone, Debug, Eq, PartialEq, Hash)]
+pub struct RelPath(PathBuf);
+
+impl RelPath {
+    /// Parses `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidPath`] if it is empty, absolute, has a NUL or a `..`, or ends in a slash
+    /// or a `.`.
+    pub fn new(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let refuse = || Error::new("use", path, ErrorKind::InvalidPath);
+        let bytes = path.as_os_str().as_encoded_bytes();
+        let names_a_directory = matches!(bytes, [.., b'/'] | b"." | [.., b'/', b'.']);
+        if bytes.is_empty() || names_a_directory || bytes.contains(&0) {
+            return Err(refuse());
+        }
+        let mut clean = PathBuf::with_capacity(bytes.len());
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => clean.push(name),
+                Component::CurDir => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(refuse());
+                }
+            }
+        }
+        Ok(Self(clean))
+    }
+
+    /// The root itself.
+    #[must_use]
+    pub fn root() -> Self {
+        Self(PathBuf::new())
+    }
+
+    /// The path; empty for [`RelPath::root`].
+    #[must_use]
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl AsRef<Path> for RelPath {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// A path beneath one of a fence's roots.
+#[derive(Clone, Debug, Eq, PartialEq, Hash)]
+pub struct RootedPath {
+    /// Which root.
+    pub root: RootId,
+    /// The path beneath it.
+    pub path: RelPath,
+}
+
+impl RootedPath {
+    /// Puts `path` beneath `root`.
+    #[must_use]
+    pub fn new(root: RootId, path: RelPath) -> Self {
+        Self { root, path }
+    }
+}
+
+/// What a new symlink points to: a relative text without NUL, not empty.
+///
+/// Whether it stays beneath the root depends on where the link is, so the fence decides that when
+/// it makes the link.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LinkText(PathBuf);
+
+impl LinkText {
+    /// Parses `text`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Escape`] if it is absolute, [`ErrorKind::InvalidPath`] if it is empty or has a
+    /// NUL, [`ErrorKind::NameTooLong`] if it is longer than a path can be.
+    pub fn new(text: impl AsRef<Path>) -> Result<Self> {
+        let text = text.as_ref();
+        let refuse = |kind| Err(Error::new("link to", text, kind));
+        let bytes = text.as_os_str().as_encoded_bytes();
+        if bytes.is_empty() || bytes.contains(&0) {
+            refuse(ErrorKind::InvalidPath)
+        } else if text.has_root() || text.is_absolute() {
+            refuse(ErrorKind::Escape)
+        } else if bytes.len() >= PATH_MAX {
+            refuse(ErrorKind::NameTooLong)
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+
+    /// The text, byte for byte as it was given.
+    #[must_use]
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// One name in a directory: never empty, `.` or `..`, and without a separator. The only thing that
+/// is ever given to a call that changes something, so there is nothing left in it to resolve: a
+/// trailing slash would defeat `O_NOFOLLOW`.
+#[derive(Clone, Eq, PartialEq, Hash)]
+pub(crate) struct Name(OsString);
+
+impl Name {
+    /// The name, if `text` is one.
+    pub(crate) fn new(text: &OsStr) -> Option<Self> {
+        let bytes = text.as_encoded_bytes();
+        let plain = !bytes.is_empty()
+            && bytes != b"."
+            && bytes != b".."
+            && !bytes.iter().any(|&b| b == b'/' || b == 0);
+        plain.then(|| Self(text.to_owned()))
+    }
+
+    pub(crate) fn as_os_str(&self) -> &OsStr {
+        &self.0
+    }
+
+    pub(crate) fn into_os_string(self) -> OsString {
+        self.0
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,93 @@
+//! From a path to a pinned place beneath a root. All that tells one backend from another.
+
+mod openat2;
+mod trail;
+mod walk;
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use crate::dir::{Dir, Hold};
+use crate::error::Fault;
+use crate::path::Name;
+use crate::roots::Root;
+
+pub(crate) use openat2::Openat2;
+pub(crate) use trail::Trail;
+pub(crate) use walk::Walk;
+
+/// Turns a path into a pinned place beneath a root, following every symlink but one in the last
+/// place.
+pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
+    /// Pins the deepest directory on the way that exists.
+    fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault>;
+
+    /// Opens what `path` leads to, a symlink in the last place followed.
+    fn open(&self, root: &Root, path: &Path, what: What) -> Result<OwnedFd, Fault>;
+
+    /// What a symlink with an absolute text does here.
+    fn scope(&self) -> Scope;
+
+    /// Whether this system lets a caller follow other people's links in sticky directories.
+    fn foreign_links(&self) -> ForeignLinks;
+}
+
+/// A place that has been found: nothing is left to resolve but one name in one directory.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// The directory itself: a root, or where a link leads whose text ends in `..`.
+    Dir(Dir),
+    /// An entry of a directory.
+    Entry(Anchor),
+}
+
+/// The deepest directory on the way that exists, held open; the names still missing below it; and
+/// the name to act on.
+#[derive(Debug)]
+pub(crate) struct Anchor {
+    pub(crate) dir: Dir,
+    pub(crate) missing: Vec<Name>,
+    pub(crate) leaf: Name,
+    /// Whether a symlink's text asked for a directory here by a slash at its end.
+    pub(crate) must_be_dir: bool,
+}
+
+/// What is to be opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum What {
+    /// Whatever is there, to read it.
+    Object,
+    /// A directory, to list it.
+    Dir,
+}
+
+/// How far a path may lead.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Scope {
+    /// Beneath the root, at every step.
+    Beneath,
+    /// Anywhere: the root is `/`.
+    Ambient,
+    /// Anywhere, and the text of a magic link is taken as an ordinary path. For hints only.
+    ByText,
+}
+
+/// The system's `fs.protected_symlinks`, proc_sys_fs(5).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ForeignLinks {
+    Followed,
+    /// In a sticky directory that everybody may write to, only the caller's own links and those of
+    /// the directory's owner are followed.
+    Refused,
+}
+
+impl ForeignLinks {
+    /// Reads the setting; one that cannot be read is the stricter one.
+    pub(crate) fn of_this_system() -> Self {
+        match std::fs::read("/proc/sys/fs/protected_symlinks") {
+            Ok(setting) if setting.trim_ascii() == b"0" => Self::Followed,
+            Ok(_) | Err(_) => Self::Refused,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The kernel resolves: `openat2(2)` with `RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS`, Linux 5.6.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::trail::Last;
+use super::{Anchor, ForeignLinks, Place, Resolve, Scope, Trail, What};
+use crate::dir::{Dir, Hold, Meta, READ};
+use crate::error::{ErrorKind, Fault, Result, Step};
+use crate::fence::Options;
+use crate::path::Name;
+use crate::roots::{Root, Roots};
+use crate::stat::Kind;
+
+/// How long a lookup that races with renames is tried again. It is only for paths with a `..`,
+/// which come from symlinks; three attempts are the most that was seen.
+const EAGAIN_DEADLINE: Duration = Duration::from_millis(100);
+
+/// How often a lookup begins anew because directories come and go while it looks.
+const MOST_ATTEMPTS: usize = 64;
+
+/// Lookups by the kernel, beneath a directory.
+#[derive(Debug)]
+pub(crate) struct Openat2 {
+    resolve: ResolveFlags,
+    scope: Scope,
+    foreign_links: ForeignLinks,
+}
+
+impl Openat2 {
+    /// Makes the resolver if it does what it says on each of `roots`: finds the root itself, and
+    /// refuses the `..` of it.
+    pub(crate) fn proven(roots: &Roots, scope: Scope, options: Options) -> Result<Self> {
+        let mut resolve = ResolveFlags::NO_MAGICLINKS;
+        if scope == Scope::Beneath {
+            resolve |= ResolveFlags::BENEATH;
+        }
+        if !options.cross_mounts {
+            resolve |= ResolveFlags::NO_XDEV;
+        }
+        let openat2 = Self { resolve, scope, foreign_links: ForeignLinks::of_this_system() };
+        for root in roots.iter() {
+            openat2.prove_on(root).map_err(|fault| {
+                fault.at("resolve with openat2 on", root.path()).with_kind(ErrorKind::TooWeak)
+            })?;
+        }
+        Ok(openat2)
+    }
+
+    fn prove_on(&self, root: &Root) -> Result<(), Fault> {
+        let itself = self.open_dir(root, Path::new("."), Hold::Place)?;
+        if itself.id()? != root.file_id() {
+            return Err(Fault::new(ErrorKind::Unsupported));
+        }
+        match (self.scope, self.open_dir(root, Path::new(".."), Hold::Place)) {
+            (Scope::Ambient | Scope::ByText, _) => Ok(()),
+            (Scope::Beneath, Err(fault)) if fault.kind() == ErrorKind::Escape => Ok(()),
+            (Scope::Beneath, Err(fault)) => Err(fault),
+            (Scope::Beneath, Ok(_)) => Err(Fault::new(ErrorKind::Unsupported)),
+        }
+    }
+
+    fn call(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let mut began = None;
+        loop {
+            match rustix::fs::openat2(root.dir(), path, flags, Mode::empty(), self.resolve) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    if began.get_or_insert_with(Instant::now).elapsed() > EAGAIN_DEADLINE {
+                        return Err(Errno::AGAIN);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn open_dir(&self, root: &Root, path: &Path, hold: Hold) -> Result<Dir, Fault> {
+        let directory = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        hold.open(|access| self.call(root, path, access | directory))
+            .map(Dir::from_fd)
+            .map_err(|errno| Fault::os(Step::Resolve, errno))
+    }
+
+    /// The deepest directory of `parent` that exists, and the names below it that do not. Nothing
+    /// if one was made meanwhile, so that `parent` is to be looked up again.
+    fn partial(
+        &self,
+        root: &Root,
+        parent: &Path,
+        hold: Hold,
+    ) -> Result<Option<(Dir, Vec<Name>)>, Fault> {
+        let mut missing = Vec::new();
+        let mut at = parent;
+        loop {
+            let not_found = || Fault::new(ErrorKind::NotFound);
+            let name = at.file_name().and_then(Name::new).ok_or_else(not_found)?;
+            at = at.parent().ok_or_else(not_found)?;
+            missing.push(name);
+            match self.open_dir(root, at, hold) {
+                Ok(dir) => {
+                    missing.reverse();
+                    return match dir.look(&missing[0])? {
+                        None => Ok(Some((dir, missing))),
+                        // It dangles. Nothing is made through it.
+                        Some(Meta { kind: Kind::Symlink, .. }) => Err(not_found()),
+                        Some(_) => Ok(None),
+                    };
+                }
+                Err(fault) if fault.kind() == ErrorKind::NotFound => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+}
+
+impl Resolve for Openat2 {
+    fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
+        let (parent, leaf, must_be_dir) = match trail.last() {
+            Last::Name { parent, leaf, slash } => (parent, leaf, slash),
+            Last::Dir => return Ok(Place::Dir(self.open_dir(root, trail.path(), hold)?)),
+        };
+        for _ in 0..MOST_ATTEMPTS {
+            let (dir, missing) = match self.open_dir(root, parent, hold) {
+                Ok(dir) => (dir, Vec::new()),
+                Err(fault) if fault.kind() == ErrorKind::NotFound && !trail.has_followed() => {
+                    match self.partial(root, parent, hold)? {
+                        Some(found) => found,
+                        None => continue,
+                    }
+                }
+                Err(fault) => return Err(fault),
+            };
+            return Ok(Place::Entry(Anchor { dir, missing, leaf, must_be_dir }));
+        }
+        Err(Fault::new(ErrorKind::Busy))
+    }
+
+    fn open(&self, root: &Root, path: &Path, what: What) -> Result<OwnedFd, Fault> {
+        let flags = match what {
+            What::Object => READ,
+            What::Dir => READ | OFlags::DIRECTORY,
+        };
+        self.call(root, path, flags).map_err(|errno| Fault::os(Step::Resolve, errno))
+    }
+
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn foreign_links(&self) -> ForeignLinks {
+        self.foreign_links
+    }
+}

@@ -1,0 +1,270 @@
+//! This process resolves: name by name, from descriptor to descriptor, as the kernel would.
+//!
+//! No step follows a symlink: a link's text is read and walked in its turn, so an exchange of a
+//! directory for a link while the walk is under way can only make it fail. What a walk cannot see is
+//! that a directory it has passed was moved away, and `..` of that would lead astray. So the place
+//! it arrives at is proved in the end, by the identity of the directories above it: from the pinned
+//! directory up, until one is the root. The proof is by descriptor and never by the spelling,
+//! which lies as soon as somebody renames.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::trail::{Last, MOST_LINKS};
+use super::{Anchor, ForeignLinks, Place, Resolve, Scope, Trail, What};
+use crate::dir::{Dir, Hold, Meta, mount_id};
+use crate::error::{ErrorKind, Fault};
+use crate::fence::Options;
+use crate::path::Name;
+use crate::roots::Root;
+use crate::stat::Kind;
+
+/// Lookups by this process.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    scope: Scope,
+    cross_mounts: bool,
+    foreign_links: ForeignLinks,
+}
+
+impl Walk {
+    pub(crate) fn new(scope: Scope, options: Options) -> Self {
+        Self {
+            scope,
+            cross_mounts: options.cross_mounts,
+            foreign_links: ForeignLinks::of_this_system(),
+        }
+    }
+
+    /// Goes down `path`, all of whose components are directories or links to such.
+    fn descend(&self, root: &Root, path: &Path) -> Result<Descent, Fault> {
+        let mut down = Descent { below: None, names: vec![], missing: vec![] };
+        let mut steps = Steps::new(path);
+        let mut links = 0;
+        while let Some(step) = steps.next() {
+            match step.as_bytes() {
+                b"" | b"." => continue,
+                b".." => {
+                    if down.names.pop().is_some() {
+                        down.below = Some(down.dir(root).parent(Hold::Place)?);
+                    } else if self.scope == Scope::Beneath {
+                        return Err(Fault::new(ErrorKind::Escape));
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            let name = Name::new(&step).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))?;
+            match down.dir(root).enter(&name, Hold::Place) {
+                Ok(dir) => {
+                    self.stays_on_mount(root, &dir)?;
+                    down.below = Some(dir);
+                    down.names.push(name);
+                }
+                Err(fault) if fault.kind() == ErrorKind::NotFound && steps.is_in_link() => {
+                    return Err(fault);
+                }
+                Err(fault) if fault.kind() == ErrorKind::NotFound => {
+                    down.missing.push(name);
+                    for rest in steps {
+                        // A `..` below what is missing leads nowhere.
+                        let rest = Name::new(&rest).ok_or(Fault::new(ErrorKind::NotFound))?;
+                        down.missing.push(rest);
+                    }
+                    break;
+                }
+                Err(fault) if fault.kind() == ErrorKind::WrongKind => {
+                    match down.dir(root).look(&name)? {
+                        Some(Meta { kind: Kind::Symlink, .. }) => {}
+                        _ => return Err(fault),
+                    }
+                    links += 1;
+                    let magic = self.scope != Scope::ByText && down.dir(root).has_magic_links()?;
+                    if links > MOST_LINKS || magic {
+                        return Err(Fault::new(ErrorKind::Loop));
+                    }
+                    let text = down.dir(root).read_link(&name)?;
+                    if text.has_root() {
+                        if self.scope == Scope::Beneath {
+                            return Err(Fault::new(ErrorKind::Escape));
+                        }
+                        down.below = None;
+                        down.names.clear();
+                    }
+                    steps.push_link(text);
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(down)
+    }
+
+    /// Proves that the directory is beneath the root now, and takes the hold that was asked for.
+    fn arrive(&self, root: &Root, down: Descent, hold: Hold) -> Result<Dir, Fault> {
+        let dir = match (down.below, hold) {
+            (Some(dir), Hold::Place) => dir,
+            (Some(dir), Hold::Readable) => dir.again(hold)?,
+            (None, _) => root.dir().again(hold)?,
+        };
+        if !dir.is_beneath_by(down.names.len(), root.file_id())? {
+            return Err(Fault::new(ErrorKind::Escape));
+        }
+        Ok(dir)
+    }
+
+    fn stays_on_mount(&self, root: &Root, file: impl AsFd) -> Result<(), Fault> {
+        if self.cross_mounts {
+            return Ok(());
+        }
+        let same = match (mount_id(root.dir())?, mount_id(&file)?) {
+            (Some(ours), Some(its)) => ours == its,
+            // A bind mount of the same file system cannot be told apart then.
+            (None, _) | (_, None) => root.file_id().dev == Meta::of(&file)?.stamp.dev,
+        };
+        if same { Ok(()) } else { Err(Fault::new(ErrorKind::Escape)) }
+    }
+
+    /// The path without symlinks of where `path` leads beneath `root`, or would. A hint.
+    pub(crate) fn physical(&self, root: &Root, path: &Path) -> Result<PathBuf, Fault> {
+        let mut trail = Trail::starting_at(path.to_owned())?;
+        loop {
+            let Last::Name { parent, leaf, .. } = trail.last() else {
+                return Ok(self.descend(root, trail.path())?.spelled());
+            };
+            let down = self.descend(root, parent)?;
+            let link = if down.missing.is_empty() { down.dir(root).look(&leaf)? } else { None };
+            match link {
+                Some(meta) if meta.kind == Kind::Symlink => {
+                    trail.follow(self, down.dir(root), &leaf, &meta)?;
+                }
+                _ => return Ok(down.spelled().join(leaf.as_os_str())),
+            }
+        }
+    }
+}
+
+impl Resolve for Walk {
+    fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
+        let (parent, leaf, must_be_dir) = match trail.last() {
+            Last::Name { parent, leaf, slash } => (parent, leaf, slash),
+            Last::Dir => {
+                let down = self.descend(root, trail.path())?;
+                if !down.missing.is_empty() {
+                    return Err(Fault::new(ErrorKind::NotFound));
+                }
+                return Ok(Place::Dir(self.arrive(root, down, hold)?));
+            }
+        };
+        let mut down = self.descend(root, parent)?;
+        if !down.missing.is_empty() && trail.has_followed() {
+            return Err(Fault::new(ErrorKind::NotFound));
+        }
+        let missing = std::mem::take(&mut down.missing);
+        let dir = self.arrive(root, down, hold)?;
+        Ok(Place::Entry(Anchor { dir, missing, leaf, must_be_dir }))
+    }
+
+    fn open(&self, root: &Root, path: &Path, what: What) -> Result<OwnedFd, Fault> {
+        let mut trail = Trail::starting_at(path.to_owned())?;
+        loop {
+            let anchor = match self.pin(root, &trail, Hold::Place)? {
+                Place::Dir(dir) => return dir.open_itself(),
+                Place::Entry(anchor) if anchor.missing.is_empty() => anchor,
+                Place::Entry(_) => return Err(Fault::new(ErrorKind::NotFound)),
+            };
+            match anchor.dir.look(&anchor.leaf)? {
+                None => return Err(Fault::new(ErrorKind::NotFound)),
+                Some(meta) if meta.kind == Kind::Symlink => {
+                    trail.follow(self, &anchor.dir, &anchor.leaf, &meta)?;
+                }
+                Some(meta) if meta.kind == Kind::Dir => {
+                    let dir = anchor.dir.enter(&anchor.leaf, Hold::Place)?;
+                    self.stays_on_mount(root, &dir)?;
+                    return dir.open_itself();
+                }
+                Some(_) if what == What::Dir || anchor.must_be_dir => {
+                    return Err(Fault::new(ErrorKind::WrongKind));
+                }
+                Some(_) => {
+                    let file = anchor.dir.open_to_read(&anchor.leaf)?;
+                    self.stays_on_mount(root, &file)?;
+                    return Ok(file);
+                }
+            }
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn foreign_links(&self) -> ForeignLinks {
+        self.foreign_links
+    }
+}
+
+/// Where a walk has come to.
+#[derive(Debug)]
+struct Descent {
+    /// The directory, if it is not the root itself.
+    below: Option<Dir>,
+    /// The names that lead there from the root, without links.
+    names: Vec<Name>,
+    missing: Vec<Name>,
+}
+
+impl Descent {
+    fn dir<'d>(&'d self, root: &'d Root) -> &'d Dir {
+        self.below.as_ref().unwrap_or(root.dir())
+    }
+
+    fn spelled(&self) -> PathBuf {
+        self.names.iter().chain(&self.missing).map(Name::as_os_str).collect()
+    }
+}
+
+/// The components still to go, those of the link that was met last first.
+#[derive(Debug)]
+struct Steps {
+    /// Each text and how far it has been walked; the first is the path itself.
+    texts: Vec<(OsString, usize)>,
+}
+
+impl Steps {
+    fn new(path: &Path) -> Self {
+        Self { texts: vec![(path.as_os_str().to_owned(), 0)] }
+    }
+
+    fn push_link(&mut self, text: PathBuf) {
+        self.texts.push((text.into_os_string(), 0));
+    }
+
+    /// Whether what comes, or came last, is from a link and not from the path itself.
+    fn is_in_link(&self) -> bool {
+        self.texts.len() > 1
+    }
+}
+
+impl Iterator for Steps {
+    type Item = OsString;
+
+    fn next(&mut self) -> Option<OsString> {
+        loop {
+            let (text, at) = self.texts.last_mut()?;
+            let rest = &text.as_bytes()[*at..];
+            if rest.is_empty() {
+                if self.texts.len() == 1 {
+                    return None;
+                }
+                self.texts.pop();
+                continue;
+            }
+            let length = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
+            let step = OsString::from_vec(rest[..length].to_owned());
+            *at += (length + 1).min(rest.len());
+            return Some(step);
+        }
+    }
+}

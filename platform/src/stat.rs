@@ -1,0 +1,119 @@
+//! What a fence sees.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// What kind of thing an entry is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symlink.
+    Symlink,
+    /// A FIFO, a socket or a device.
+    Other,
+}
+
+/// Whether a symlink in the last place is followed. One on the way always is, beneath the root.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Follow {
+    /// It is followed.
+    Yes,
+    /// It is looked at itself.
+    No,
+}
+
+/// Which version of which file, as the file system tells it. Compare only for equality.
+///
+/// Two writes in one tick of the file system's clock can leave equal stamps. Where that matters,
+/// compare a digest of the bytes too.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+pub struct Stamp {
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    pub(crate) size: u64,
+    pub(crate) mtime_ns: i128,
+    pub(crate) ctime_ns: i128,
+}
+
+impl Stamp {
+    /// The size in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// When the inode last changed, in nanoseconds since 1970.
+    #[must_use]
+    pub fn changed_ns(&self) -> i128 {
+        self.ctime_ns
+    }
+
+    /// Equal but for the change time, which a rename or an exchange moves by itself.
+    pub(crate) fn same_but_for_ctime(&self, other: &Self) -> bool {
+        Self { ctime_ns: other.ctime_ns, ..*self } == *other
+    }
+}
+
+/// Which place a name meant at one instant. Two spellings of one place are equal, two hard links
+/// to one file are not. Opaque, and good within one boot of one host.
+///
+/// A directory that exists is its own identity; anything else is its parent's identity and the
+/// name in it, so the key survives the atomic replacement of a file.
+#[derive(Clone, Debug, Eq, PartialEq, Hash)]
+pub struct TargetKey {
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    pub(crate) rest: PathBuf,
+}
+
+impl TargetKey {
+    pub(crate) fn dir(id: FileId) -> Self {
+        Self { dev: id.dev, ino: id.ino, rest: PathBuf::new() }
+    }
+
+    pub(crate) fn entry(parent: FileId, rest: impl AsRef<Path>) -> Self {
+        Self { dev: parent.dev, ino: parent.ino, rest: rest.as_ref().to_owned() }
+    }
+}
+
+/// What a path names, or would name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Stat {
+    /// The place, whether or not anything is there.
+    pub key: TargetKey,
+    /// What is there.
+    pub found: Option<(Kind, Stamp)>,
+}
+
+/// An open file and the stamp of what will be read from it, both of one descriptor.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// The file, at its start, for reading.
+    pub file: File,
+    /// Its stamp when it was opened.
+    pub stamp: Stamp,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The name, lossless.
+    pub name: OsString,
+    /// Its kind; a symlink is not followed.
+    pub kind: Kind,
+}
+
+/// Device and inode: which object, for as long as it is held or exists.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+pub(crate) struct FileId {
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+}
