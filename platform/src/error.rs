@@ -249,3 +249,55 @@ impl From<rustix::io::Errno> for Fault {
         Self::os(Step::Act, source)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn every_errno_has_the_kind_that_callers_decide_on() {
+        let table = [
+            (Errno::NOENT, ErrorKind::NotFound),
+            (Errno::EXIST, ErrorKind::AlreadyExists),
+            (Errno::NOTDIR, ErrorKind::WrongKind),
+            (Errno::ISDIR, ErrorKind::WrongKind),
+            (Errno::NOTEMPTY, ErrorKind::WrongKind),
+            (Errno::NXIO, ErrorKind::WrongKind),
+            (Errno::ACCESS, ErrorKind::Denied),
+            (Errno::PERM, ErrorKind::Denied),
+            (Errno::ROFS, ErrorKind::Denied),
+            (Errno::BUSY, ErrorKind::Busy),
+            (Errno::TXTBSY, ErrorKind::Busy),
+            (Errno::AGAIN, ErrorKind::Busy),
+            (Errno::LOOP, ErrorKind::Loop),
+            (Errno::NAMETOOLONG, ErrorKind::NameTooLong),
+            (Errno::NOSPC, ErrorKind::NoSpace),
+            (Errno::DQUOT, ErrorKind::Quota),
+            (Errno::OPNOTSUPP, ErrorKind::Unsupported),
+            (Errno::NOSYS, ErrorKind::Unsupported),
+            (Errno::INVAL, ErrorKind::InvalidPath),
+            (Errno::IO, ErrorKind::Io),
+            (Errno::NOMEM, ErrorKind::Io),
+        ];
+        for (errno, kind) in table {
+            for step in [Step::Resolve, Step::Act] {
+                assert_eq!(Fault::os(step, errno).kind(), kind, "{errno:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn leaving_the_root_is_an_escape_and_another_file_system_is_not() {
+        assert_eq!(Fault::os(Step::Resolve, Errno::XDEV).kind(), ErrorKind::Escape);
+        assert_eq!(Fault::os(Step::Act, Errno::XDEV).kind(), ErrorKind::CrossDevice);
+    }
+
+    #[test]
+    fn the_text_names_the_call_and_the_path_and_leaves_the_cause_to_the_source() {
+        let error = Fault::os(Step::Act, Errno::ACCESS).at("write", "a/b");
+        assert_eq!(error.to_string(), "cannot write \"a/b\": the host does not permit it");
+        assert!(std::error::Error::source(&error).unwrap().to_string().contains("denied"));
+    }
+}

@@ -86,7 +86,7 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     /// [`ErrorKind::Escape`] if any path leads outside its root; [`ErrorKind::Stale`] or
     /// [`ErrorKind::AlreadyExists`] if a [`Precondition`](crate::Precondition) does not hold;
     /// [`ErrorKind::Cancelled`]; [`ErrorKind::ConfinementLost`] if the confined thread has died or
-    /// this is a forked child, in which case this fence refuses everything from then on.
+    /// this is a forked child, in which case this fence refuses every change from then on.
     ///
     /// # Platforms
     ///

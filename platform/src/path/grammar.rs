@@ -152,3 +152,56 @@ impl fmt::Debug for Name {
         self.0.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_not_plainly_beneath_its_root_is_refused() {
+        for path in [
+            "", "/", "//", "/a", ".", "./", "..", "../a", "a/..", "a/../b", "a/", "a//", "a/.",
+            "a/./", "a\0b", "\0",
+        ] {
+            let error = RelPath::new(path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidPath, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_path_are_equal() {
+        for path in ["a/b", "./a/b", "a//b", "a/./b", ".//a/.//b"] {
+            assert_eq!(RelPath::new(path).unwrap().as_path(), Path::new("a/b"), "{path:?}");
+        }
+        for path in ["...", "a b", " ", "a\\b", "~", "-rf", "..a", "a\nb"] {
+            assert_eq!(RelPath::new(path).unwrap().as_path(), Path::new(path));
+        }
+    }
+
+    #[test]
+    fn a_name_has_nothing_left_to_resolve() {
+        for text in ["", ".", "..", "/", "a/", "/a", "a/b", "a\0"] {
+            assert!(Name::new(text.as_ref()).is_none(), "{text:?}");
+        }
+        for text in ["...", "a", " ", "-"] {
+            assert!(Name::new(text.as_ref()).is_some(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_text_is_relative_and_kept_to_the_byte() {
+        for (text, kind) in [
+            ("", ErrorKind::InvalidPath),
+            ("a\0", ErrorKind::InvalidPath),
+            ("/", ErrorKind::Escape),
+            ("/a", ErrorKind::Escape),
+        ] {
+            assert_eq!(LinkText::new(text).unwrap_err().kind(), kind, "{text:?}");
+        }
+        let long = "x".repeat(PATH_MAX);
+        assert_eq!(LinkText::new(long).unwrap_err().kind(), ErrorKind::NameTooLong);
+        for text in ["a", "../a/", "./a/.", "a//b"] {
+            assert_eq!(LinkText::new(text).unwrap().as_path().as_os_str(), text);
+        }
+    }
+}
