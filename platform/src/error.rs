@@ -16,50 +16,66 @@ pub struct Error(Box<Inner>);
 struct Inner {
     op: &'static str,
     path: PathBuf,
-    kind: ErrorKind,
-    source: Option<io::Error>,
-    stranded: Option<PathBuf>,
+    fault: Fault,
 }
 
 /// Why a call was refused or failed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The path leads outside its root, or would on the way. Never folded into another kind.
+    #[error("it leads outside the root")]
     Escape,
     /// The path is not one that a fence takes: empty, absolute, with `..`, NUL or a trailing slash.
+    #[error("it is not a relative path of plain names")]
     InvalidPath,
     /// Nothing is there, or a directory on the way is missing.
+    #[error("it does not exist")]
     NotFound,
     /// Something is there already.
+    #[error("it already exists")]
     AlreadyExists,
     /// What is there is not the version that was expected.
+    #[error("it is not the version that was expected")]
     Stale,
     /// What is there is of another kind: a directory for a file, a device, a full directory.
+    #[error("what is there is of the wrong kind")]
     WrongKind,
     /// The host refuses: `EACCES`, `EPERM`, `EROFS`.
+    #[error("the host does not permit it")]
     Denied,
     /// Something holds it: a mount point, a lock, a rename storm that outlasted the deadline.
+    #[error("it is in use")]
     Busy,
     /// More than 40 symlinks on the way, or a magic link of `/proc`, which is never followed.
+    #[error("too many symlinks, or a magic link, on the way")]
     Loop,
     /// A name or a path is longer than the system takes.
+    #[error("a name on the way, or the path, is too long")]
     NameTooLong,
     /// No space or no inode is left.
+    #[error("no space is left")]
     NoSpace,
     /// A quota is used up.
+    #[error("the quota is used up")]
     Quota,
     /// The two ends of a rename are on different file systems.
+    #[error("the two places are on different file systems")]
     CrossDevice,
     /// The caller cancelled before the change was published.
+    #[error("it was cancelled")]
     Cancelled,
     /// The host cannot give the enforcement that was required.
+    #[error("the host cannot give the required enforcement")]
     TooWeak,
     /// The file system or the system cannot do this.
+    #[error("the file system does not support it")]
     Unsupported,
     /// The confined thread is gone, or this is a forked child: the fence refuses from now on.
+    #[error("the fence has lost its confined thread")]
     ConfinementLost,
     /// Any other failure of the system; see the source.
+    #[error("the system reported an error")]
     Io,
 }
 
@@ -73,23 +89,18 @@ pub(crate) enum Step {
 
 impl Error {
     pub(crate) fn new(op: &'static str, path: impl Into<PathBuf>, kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { op, path: path.into(), kind, source: None, stranded: None }))
+        Fault::new(kind).at(op, path)
     }
 
     pub(crate) fn because(mut self, source: impl Into<io::Error>) -> Self {
-        self.0.source = Some(source.into());
-        self
-    }
-
-    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
-        self.0.kind = kind;
+        self.0.fault.source = Some(source.into());
         self
     }
 
     /// What went wrong, for a program to decide on.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        self.0.kind
+        self.0.fault.kind
     }
 
     /// What was being done: a verb such as `write` or `remove`.
@@ -110,26 +121,21 @@ impl Error {
     /// file is whole; it only has another name.
     #[must_use]
     pub fn stranded(&self) -> Option<&Path> {
-        self.0.stranded.as_deref()
+        self.0.fault.stranded()
     }
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error")
-            .field("op", &self.0.op)
-            .field("path", &self.0.path)
-            .field("kind", &self.0.kind)
-            .field("source", &self.0.source)
-            .field("stranded", &self.0.stranded)
-            .finish()
+        let Inner { op, path, fault } = &*self.0;
+        write!(f, "Error {{ op: {op:?}, path: {path:?}, {fault:?} }}")
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {} {:?}: {}", self.0.op, self.0.path, self.0.kind)?;
-        if let Some(place) = &self.0.stranded {
+        write!(f, "cannot {} {:?}: {}", self.op(), self.path(), self.kind())?;
+        if let Some(place) = self.stranded() {
             write!(f, "; another writer's file was left at {place:?}")?;
         }
         Ok(())
@@ -138,32 +144,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source.as_ref().map(|e| e as _)
-    }
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Escape => "it leads outside the root",
-            Self::InvalidPath => "it is not a relative path of plain names",
-            Self::NotFound => "it does not exist",
-            Self::AlreadyExists => "it already exists",
-            Self::Stale => "it is not the version that was expected",
-            Self::WrongKind => "what is there is of the wrong kind",
-            Self::Denied => "the host does not permit it",
-            Self::Busy => "it is in use",
-            Self::Loop => "too many symlinks, or a magic link, on the way",
-            Self::NameTooLong => "a name on the way, or the path, is too long",
-            Self::NoSpace => "no space is left",
-            Self::Quota => "the quota is used up",
-            Self::CrossDevice => "the two places are on different file systems",
-            Self::Cancelled => "it was cancelled",
-            Self::TooWeak => "the host cannot give the required enforcement",
-            Self::Unsupported => "the file system does not support it",
-            Self::ConfinementLost => "the fence has lost its confined thread",
-            Self::Io => "the system reported an error",
-        })
+        self.0.fault.source.as_ref().map(|e| e as _)
     }
 }
 
@@ -232,8 +213,7 @@ impl Fault {
     }
 
     pub(crate) fn at(self, op: &'static str, path: impl Into<PathBuf>) -> Error {
-        let Self { kind, source, stranded } = self;
-        Error(Box::new(Inner { op, path: path.into(), kind, source, stranded }))
+        Error(Box::new(Inner { op, path: path.into(), fault: self }))
     }
 }
 

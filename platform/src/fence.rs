@@ -93,9 +93,7 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     /// [`Precondition::Matches`](crate::Precondition::Matches) is exact among all fences of all
     /// processes where the parent directory can be locked. A writer that is not one of ours is
     /// detected, and its file put back, where the file system can exchange two entries.
-    fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt> {
-        self.submit(mutation, terms).wait()
-    }
+    fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt>;
 
     /// Hands a change over and returns at once, with a future that needs no runtime.
     ///
@@ -105,7 +103,8 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
 }
 
 /// Who holds the boundary, weakest first.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Ord, PartialOrd, Hash)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Ord, PartialOrd, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Enforcement {
     /// Nobody.
@@ -120,19 +119,9 @@ pub enum Enforcement {
     Confined,
 }
 
-impl fmt::Display for Enforcement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unfenced => "unfenced",
-            Self::Checked => "checked",
-            Self::Kernel => "kernel",
-            Self::Confined => "confined",
-        })
-    }
-}
-
 /// Who resolves a path.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Resolution {
     /// The kernel: `openat2` with `RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS`.
@@ -141,17 +130,9 @@ pub enum Resolution {
     Walk,
 }
 
-impl fmt::Display for Resolution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Openat2 => "openat2",
-            Self::Walk => "walk",
-        })
-    }
-}
-
 /// What confines the thread that acts.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Confinement {
     /// Nothing: changes are made on the caller's thread.
@@ -160,17 +141,9 @@ pub enum Confinement {
     Landlock,
 }
 
-impl fmt::Display for Confinement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nothing => "nothing",
-            Self::Landlock => "landlock",
-        })
-    }
-}
-
 /// What is known not to be held. `Display` gives its stable token.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Gap {
     /// A root is, or contains, a bind mount: a directory that is moved away on the other side of
@@ -184,18 +157,6 @@ pub enum Gap {
     NoOpenat2,
     /// The acting thread is not confined (Landlock).
     NoLandlock,
-}
-
-impl fmt::Display for Gap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::BindRoot => "bind_root",
-            Self::MountsUnknown => "mounts_unknown",
-            Self::Unproved => "unproved",
-            Self::NoOpenat2 => "no_openat2",
-            Self::NoLandlock => "no_landlock",
-        })
-    }
 }
 
 /// What a fence was seen to hold when it was opened.

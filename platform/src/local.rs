@@ -60,14 +60,12 @@ impl<R: Resolve> Local<R> {
         terms: &Terms,
         enforcement: Enforcement,
     ) -> Result<Receipt> {
-        let op = mutation.op();
-        let path = mutation.path().path.clone();
+        let call = mutation.call();
         // In a child of fork(2) the locks may be held by threads that do not exist there.
         if !self.locks.is_mine() {
-            return Err(Fault::new(ErrorKind::ConfinementLost).at(op, path.as_path()));
+            return call.lost();
         }
-        mutate::run(self, mutation, terms, enforcement)
-            .map_err(|fault| fault.at(op, path.as_path()))
+        mutate::run(self, mutation, terms, enforcement).map_err(|fault| call.failed(fault))
     }
 
     /// What a path names, or would.
@@ -162,7 +160,11 @@ impl<R: Resolve> Fence for Local<R> {
             .map_err(|fault| fault.at("list", path.path.as_path()))
     }
 
+    fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt> {
+        self.run(mutation, terms, self.assurance.level)
+    }
+
     fn submit(&self, mutation: Mutation, terms: &Terms) -> Pending {
-        Pending::ready(self.run(mutation, terms, self.assurance.level))
+        Pending::ready(self.apply(mutation, terms))
     }
 }

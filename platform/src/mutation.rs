@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use std::fmt;
 
 use crate::cancel::Cancel;
+use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::fence::Enforcement;
-use crate::path::{LinkText, RootedPath};
+use crate::path::{LinkText, RelPath, RootedPath};
 use crate::stat::{Stamp, TargetKey};
 
 /// One change, as data. Building one does nothing; [`Fence::apply`](crate::Fence::apply) does it.
@@ -77,6 +78,10 @@ impl Mutation {
         }
     }
 
+    pub(crate) fn call(&self) -> Call {
+        Call { op: self.op(), path: self.path().path.clone() }
+    }
+
     /// The path the change is about; of two, the first.
     #[must_use]
     pub fn path(&self) -> &RootedPath {
@@ -88,6 +93,24 @@ impl Mutation {
             | Self::Exchange { first: path, .. }
             | Self::Symlink { path, .. } => path,
         }
+    }
+}
+
+/// Which change an error is about, when the change itself has been given away.
+#[derive(Debug)]
+pub(crate) struct Call {
+    op: &'static str,
+    path: RelPath,
+}
+
+impl Call {
+    pub(crate) fn failed(&self, fault: Fault) -> Error {
+        fault.at(self.op, self.path.as_path())
+    }
+
+    /// The answer of a thread that is no more.
+    pub(crate) fn lost(&self) -> Result<Receipt> {
+        Err(self.failed(Fault::new(ErrorKind::ConfinementLost)))
     }
 }
 

@@ -1,15 +1,13 @@
 //! A change that has been handed over.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::confine::Slot;
 use crate::error::Result;
-use crate::mutation::Receipt;
+use crate::mutation::{Call, Receipt};
 
-/// A change that has been handed to a fence. Await it, or [`wait`](Self::wait) for it.
+/// A change that has been handed to a fence: a future that needs no runtime.
 ///
 /// Dropping it cancels the change if it has not begun; one that has begun is finished.
 #[derive(Debug)]
@@ -19,7 +17,7 @@ pub struct Pending(State);
 #[derive(Debug)]
 enum State {
     Ready(Option<Result<Receipt>>),
-    HandedOver(Arc<Slot>),
+    HandedOver { process: u32, answer: oneshot::AsyncReceiver<Result<Receipt>>, of: Call },
 }
 
 impl Pending {
@@ -27,20 +25,9 @@ impl Pending {
         Self(State::Ready(Some(result)))
     }
 
-    pub(crate) fn handed_over(slot: Arc<Slot>) -> Self {
-        Self(State::HandedOver(slot))
-    }
-
-    /// Blocks until the change has been made or refused.
-    ///
-    /// # Errors
-    ///
-    /// As [`Fence::apply`](crate::Fence::apply).
-    pub fn wait(mut self) -> Result<Receipt> {
-        match &mut self.0 {
-            State::Ready(result) => result.take().expect("a Pending is waited for once"),
-            State::HandedOver(slot) => slot.wait(),
-        }
+    pub(crate) fn handed_over(answer: oneshot::Receiver<Result<Receipt>>, of: Call) -> Self {
+        let process = std::process::id();
+        Self(State::HandedOver { process, answer: answer.into_future(), of })
     }
 }
 
@@ -50,17 +37,15 @@ impl Future for Pending {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
             State::Ready(result) => {
-                Poll::Ready(result.take().expect("a Pending is not polled after it was ready"))
+                Poll::Ready(result.take().expect("it is not polled after it was ready"))
             }
-            State::HandedOver(slot) => slot.poll(context),
-        }
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        if let State::HandedOver(slot) = &self.0 {
-            slot.abandon();
+            // The thread that would answer does not exist in a child of fork(2).
+            State::HandedOver { process, of, .. } if *process != std::process::id() => {
+                Poll::Ready(of.lost())
+            }
+            State::HandedOver { answer, of, .. } => {
+                Pin::new(answer).poll(context).map(|end| end.unwrap_or_else(|_| of.lost()))
+            }
         }
     }
 }

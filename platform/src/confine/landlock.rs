@@ -17,7 +17,7 @@ use crate::dir::Dir;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fence::{Assurance, Confinement, Enforcement, Fence, Gap, Resolution, sealed};
 use crate::local::Local;
-use crate::mutation::{Mutation, Terms};
+use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
 use crate::pending::Pending;
 use crate::resolve::Resolve;
@@ -57,7 +57,7 @@ pub(crate) fn landlock<R: Resolve>(local: Local<R>) -> Result<Box<dyn Fence>> {
         let (inner, level) = (Arc::clone(&inner), assurance.level);
         move |mutation, terms: &Terms| inner.run(mutation, terms, level)
     };
-    let (worker, ()) = Worker::start(setup, run).and_then(|started| started).map_err(refuse)?;
+    let worker = Worker::start(setup, run).map_err(refuse)?;
     Ok(Box::new(Confined { inner, assurance, worker }))
 }
 
@@ -161,8 +161,18 @@ impl<R: Resolve> Fence for Confined<R> {
         self.inner.list(path)
     }
 
+    fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt> {
+        let of = mutation.call();
+        let answer = self.worker.hand_over(mutation, terms);
+        answer.and_then(|answer| self.worker.wait(answer)).unwrap_or_else(|| of.lost())
+    }
+
     fn submit(&self, mutation: Mutation, terms: &Terms) -> Pending {
-        Pending::handed_over(self.worker.hand_over(mutation, terms))
+        let of = mutation.call();
+        match self.worker.hand_over(mutation, terms) {
+            Some(answer) => Pending::handed_over(answer, of),
+            None => Pending::ready(of.lost()),
+        }
     }
 }
 

@@ -2,10 +2,8 @@
 
 mod landlock;
 mod mounts;
-mod slot;
 #[cfg(test)]
 mod tests;
 mod worker;
 
 pub(crate) use landlock::landlock;
-pub(crate) use slot::Slot;

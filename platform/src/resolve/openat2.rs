@@ -45,7 +45,7 @@ impl Openat2 {
         let openat2 = Self { resolve, scope, foreign_links: ForeignLinks::of_this_system() };
         for root in roots.iter() {
             openat2.prove_on(root).map_err(|fault| {
-                fault.at("resolve with openat2 on", root.path()).with_kind(ErrorKind::TooWeak)
+                fault.with_kind(ErrorKind::TooWeak).at("resolve with openat2 on", root.path())
             })?;
         }
         Ok(openat2)
