@@ -81,7 +81,7 @@ impl<R: Resolve> Local<R> {
                     anchor.missing.iter().chain([&anchor.leaf]).map(|n| n.as_os_str()).collect();
                 return Ok(Stat { key: TargetKey::entry(anchor.dir.id()?, rest), found: None });
             }
-            let found = anchor.dir.look(&anchor.leaf)?;
+            let found = self.resolver.rules().look(&anchor.dir, &anchor.leaf)?;
             match found {
                 Some(link) if link.kind == Kind::Symlink && follow == Follow::Yes => {
                     trail.follow(&self.resolver, &anchor.dir, &anchor.leaf, &link)?;

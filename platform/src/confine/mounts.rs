@@ -5,7 +5,7 @@
 //! mount, and is then still found beneath it: the kernel allows a change that is outside by now. A
 //! mount of a whole file system has no other side.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ pub(super) fn beneath(roots: &Roots) -> Mounts {
 }
 
 fn around(root: &Root, mounts: &[Mount]) -> Option<bool> {
-    let id = mount_id(root.dir()).ok()??;
+    let id = mount_id(root.dir(), OsStr::new("")).ok()??;
     let own = mounts.iter().find(|mount| mount.id == id)?;
     let beneath = mounts.iter().filter(|mount| mount.point.starts_with(root.path()));
     Some(std::iter::once(own).chain(beneath).any(Mount::is_part))

@@ -12,7 +12,7 @@ use crate::fence::{Enforcement, Fence, Options, Resolution};
 use crate::local::Local;
 use crate::mutation::{Mutation, Parents, Precondition, Removal, Terms};
 use crate::path::{LinkText, RelPath, RootedPath};
-use crate::resolve::{Anchor, ForeignLinks, Openat2, Place, Resolve, Scope, Trail, What};
+use crate::resolve::{Anchor, Openat2, Place, Resolve, Rules, Scope, Trail, What};
 use crate::roots::{Root, RootId, Roots};
 use crate::stat::Follow;
 
@@ -40,12 +40,8 @@ where
         self.honest.open(root, path, what)
     }
 
-    fn scope(&self) -> Scope {
-        self.honest.scope()
-    }
-
-    fn foreign_links(&self) -> ForeignLinks {
-        self.honest.foreign_links()
+    fn rules(&self) -> Rules {
+        self.honest.rules()
     }
 }
 

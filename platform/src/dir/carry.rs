@@ -1,20 +1,19 @@
 //! What a replacement takes over from the file it replaces: owner, group, permission bits, access
 //! control list, security label and the other extended attributes.
 //!
-//! All of it is read by name, without opening the file, and put on the scratch file by descriptor,
-//! before any content is in it. What cannot be kept is named, never dropped in silence.
+//! It is put on the scratch file by descriptor, before any content is in it. What cannot be kept is named, never dropped in silence.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rustix::fs::{Gid, Mode, RawMode, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use super::unix::{Dir, Meta, proc_is_mounted};
-use crate::error::Fault;
-use crate::mutation::{Lost, NotKept};
+use crate::error::{ErrorKind, Fault};
+use crate::mutation::{Digest, Lost, NotKept};
 use crate::path::Name;
 
 const ACL: &str = "system.posix_acl_access";
@@ -41,8 +40,8 @@ struct Attribute {
 }
 
 impl Carried {
-    /// Reads what the file at `name`, seen as `meta`, has to hand on.
-    pub(crate) fn from(dir: &Dir, name: &Name, meta: &Meta) -> Result<Self, Fault> {
+    /// Reads what `old`, seen as `meta`, has to hand on.
+    pub(crate) fn from(old: &Old, meta: &Meta) -> Result<Self, Fault> {
         let mut lost = NotKept::default();
         // As the kernel does when a file is written to, chmod(2) and `file_remove_privs`: setgid
         // without the right to execute is no privilege.
@@ -60,14 +59,13 @@ impl Carried {
             attributes: Vec::new(),
             lost,
         };
-        let old = Old::new(dir, name);
         for attribute in old.list()? {
-            carried.take(&old, attribute);
+            carried.take(old, attribute);
         }
         Ok(carried)
     }
 
-    fn take(&mut self, old: &Old<'_>, name: OsString) {
+    fn take(&mut self, old: &Old, name: OsString) {
         match name.as_bytes() {
             // Derived from the content by the system.
             b"security.ima" | b"security.evm" => {}
@@ -106,7 +104,7 @@ impl Carried {
         for Attribute { name, value } in attributes {
             mode_moved |= name == ACL;
             if rustix::fs::fsetxattr(file, &name, &value, XattrFlags::empty()).is_err()
-                && get(file, &name).ok().as_ref() != Some(&value)
+                && whole(|buffer| rustix::fs::fgetxattr(file, &name, buffer)) != Ok(value)
             {
                 lost.add(loss_of(name));
             }
@@ -141,49 +139,50 @@ fn loss_of(name: OsString) -> Lost {
     }
 }
 
-/// The attributes of the file that is being replaced.
-///
-/// There is no `listxattrat` before Linux 6.13. By way of `/proc/self/fd` the pinned directory is
-/// named, the last component is not followed, and the file need not be readable.
-enum Old<'d> {
+/// The file that is being replaced.
+#[derive(Debug)]
+pub(crate) enum Old {
+    Open(File),
+    /// It may not be read, but its attributes may. By way of `/proc/self/fd` the name is one in the
+    /// pinned directory and is not followed; there is no `listxattrat` before Linux 6.13.
     ByPath(OsString),
-    ByDescriptor(&'d Dir, &'d Name),
 }
 
-impl<'d> Old<'d> {
-    fn new(dir: &'d Dir, name: &'d Name) -> Self {
-        if proc_is_mounted() {
-            let mut path = OsString::from(format!("/proc/self/fd/{}/", dir.as_fd().as_raw_fd()));
-            path.push(name.as_os_str());
-            Self::ByPath(path)
-        } else {
-            Self::ByDescriptor(dir, name)
+impl Old {
+    /// Gets hold of the regular file at `name`.
+    pub(crate) fn at(dir: &Dir, name: &Name) -> Result<Self, Fault> {
+        match dir.open_to_read(name) {
+            Ok(file) => Ok(Self::Open(file.into())),
+            Err(fault) if fault.kind() == ErrorKind::Denied && proc_is_mounted() => {
+                let mut path = OsString::from(format!("/proc/self/fd/{}/", dir.as_raw_fd()));
+                path.push(name.as_os_str());
+                Ok(Self::ByPath(path))
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// The digest of its bytes.
+    pub(crate) fn digest(&self) -> Result<Digest, Fault> {
+        match self {
+            Self::Open(file) => Ok(Digest::read(file)?),
+            Self::ByPath(_) => Err(Fault::new(ErrorKind::Denied)),
         }
     }
 
     fn list(&self) -> Result<Vec<OsString>, Fault> {
-        match self {
-            Self::ByPath(path) => list_of(|buffer| rustix::fs::llistxattr(path, buffer)),
-            Self::ByDescriptor(dir, name) => {
-                let file = dir.open_to_read(name)?;
-                list_of(|buffer| rustix::fs::flistxattr(&file, buffer))
-            }
-        }
+        list_of(|buffer| match self {
+            Self::Open(file) => rustix::fs::flistxattr(file, buffer),
+            Self::ByPath(path) => rustix::fs::llistxattr(path, buffer),
+        })
     }
 
     fn get(&self, attribute: &OsStr) -> Result<Vec<u8>, Errno> {
-        match self {
-            Self::ByPath(path) => whole(|buffer| rustix::fs::lgetxattr(path, attribute, buffer)),
-            Self::ByDescriptor(dir, name) => {
-                let file: OwnedFd = dir.open_to_read(name).map_err(|_| Errno::ACCESS)?;
-                get(&file, attribute)
-            }
-        }
+        whole(|buffer| match self {
+            Self::Open(file) => rustix::fs::fgetxattr(file, attribute, buffer),
+            Self::ByPath(path) => rustix::fs::lgetxattr(path, attribute, buffer),
+        })
     }
-}
-
-fn get(file: impl AsFd, attribute: &OsStr) -> Result<Vec<u8>, Errno> {
-    whole(|buffer| rustix::fs::fgetxattr(&file, attribute, buffer))
 }
 
 /// The names that `list` writes into a buffer, each with a NUL after it. None on a file system

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -381,6 +381,12 @@ impl Dir {
     }
 }
 
+impl AsRawFd for Dir {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
 impl AsFd for Dir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -403,9 +409,10 @@ impl Hold {
     }
 }
 
-/// Which mount an open file is on, where the kernel tells (Linux 5.8).
-pub(crate) fn mount_id(fd: impl AsFd) -> Result<Option<u64>, Fault> {
-    match rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID) {
+/// Which mount `path` of `dir` is on, where the kernel tells (Linux 5.8). An empty path is `dir`.
+pub(crate) fn mount_id(dir: impl AsFd, path: &OsStr) -> Result<Option<u64>, Fault> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    match rustix::fs::statx(dir, path, flags, StatxFlags::MNT_ID) {
         Ok(statx) => {
             let told = StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::MNT_ID);
             Ok(told.then_some(statx.stx_mnt_id))

@@ -31,7 +31,8 @@ pub(super) fn dir<R: Resolve>(
         let made = with_parents(&mut anchor, parents, act.hold());
         parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
         let Anchor { dir, leaf, .. } = &anchor;
-        let effect = match dir.look(leaf)? {
+        let rules = act.local.resolver().rules();
+        let effect = match rules.look(dir, leaf)? {
             Some(meta) if meta.kind == Kind::Dir => Effect::Unchanged,
             Some(link) if link.kind == Kind::Symlink => {
                 trail.follow(act.local.resolver(), dir, leaf, &link)?;
@@ -80,7 +81,7 @@ fn stays_beneath<R: Resolve>(
     link: &Path,
     text: &Path,
 ) -> Result<(), Fault> {
-    if act.local.resolver().scope() != Scope::Beneath {
+    if act.local.resolver().rules().scope != Scope::Beneath {
         return Ok(());
     }
     let from: PathBuf = link.parent().unwrap_or(Path::new("")).join(text);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 
-use crate::dir::{Dir, Meta, Onto};
+use crate::dir::{Dir, Meta, Old, Onto};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::Digest;
 use crate::path::Name;
@@ -88,27 +88,25 @@ pub(super) struct Expected<'e> {
 }
 
 impl Expected<'_> {
-    /// Whether `meta`, seen at `name`, is this very version.
-    pub(super) fn is_at(&self, dir: &Dir, name: &Name, meta: &Meta) -> Result<bool, Fault> {
-        Ok(meta.stamp == *self.stamp && self.has_bytes(dir, name)?)
+    /// Fails unless `old`, seen as `meta`, is this very version.
+    pub(super) fn require(&self, old: &Old, meta: &Meta) -> Result<(), Fault> {
+        let is_it = meta.stamp == *self.stamp && self.has_bytes(old)?;
+        if is_it { Ok(()) } else { Err(Fault::new(ErrorKind::Stale)) }
     }
 
-    /// The same of what an exchange brought out, which moves the change time.
+    /// Whether an exchange, which moves the change time, brought this version out.
     fn came_out_at(&self, dir: &Dir, name: &Name) -> Result<bool, Fault> {
         let Some(meta) = dir.look(name)? else { return Ok(false) };
         Ok(meta.kind == Kind::File
             && meta.stamp.same_but_for_ctime(self.stamp)
-            && self.has_bytes(dir, name)?)
+            && (self.digest.is_none() || self.has_bytes(&Old::at(dir, name)?)?))
     }
 
-    fn has_bytes(&self, dir: &Dir, name: &Name) -> Result<bool, Fault> {
-        match self.digest {
-            None => Ok(true),
-            Some(digest) => {
-                let file = File::from(dir.open_to_read(name)?);
-                Ok(Digest::read(file)? == *digest)
-            }
-        }
+    fn has_bytes(&self, old: &Old) -> Result<bool, Fault> {
+        Ok(match self.digest {
+            None => true,
+            Some(digest) => old.digest()? == *digest,
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Entries removed: one, or a tree.
 
+use std::ffi::OsStr;
+
 use super::Act;
 use crate::dir::{Dir, Hold, mount_id};
 use crate::error::{ErrorKind, Fault};
@@ -52,6 +54,7 @@ fn is_directory(dir: &Dir, name: &Name, fault: &Fault) -> Result<bool, Fault> {
 /// is the directory it came from. It does not cross into another mount: what is there was put
 /// there by an operator, and the mount point could not be removed anyway.
 fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(), Fault> {
+    let mount_id = |dir: &Dir| mount_id(dir, OsStr::new(""));
     let mount = mount_id(dir)?;
     let enter = |dir: &Dir, name: &Name| {
         let down = dir.enter(name, Hold::Place)?;

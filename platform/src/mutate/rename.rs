@@ -2,7 +2,7 @@
 
 use super::Act;
 use super::publish::{Expected, swap_if};
-use crate::dir::{Dir, Hold, Meta, Onto};
+use crate::dir::{Dir, Hold, Meta, Old, Onto};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Durability, Effect, Precondition, Receipt};
 use crate::path::{Name, RootedPath};
@@ -98,14 +98,11 @@ fn judge<R: Resolve>(
 
 /// Renames over the expected version and removes that.
 fn replace(from: (&Dir, &Name), to: (&Dir, &Name), expected: Expected<'_>) -> Result<(), Fault> {
-    let stale = || Fault::new(ErrorKind::Stale);
-    let old = to.0.look(to.1)?.ok_or_else(stale)?;
+    let old = to.0.look(to.1)?.ok_or(Fault::new(ErrorKind::Stale))?;
     if old.kind != Kind::File {
         return Err(Fault::new(ErrorKind::WrongKind));
     }
-    if !expected.is_at(to.0, to.1, &old)? {
-        return Err(stale());
-    }
+    expected.require(&Old::at(to.0, to.1)?, &old)?;
     swap_if(from, to, expected)?;
     from.0.unlink(from.1)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::publish::{Expected, Scratch};
 use super::{Act, MOST_ATTEMPTS, with_parents};
-use crate::dir::{Carried, Hold, Inherited, Meta, Onto};
+use crate::dir::{Carried, Hold, Inherited, Meta, Old, Onto};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Durability, Effect, NotKept, Parents, Precondition, Receipt};
 use crate::path::RootedPath;
@@ -49,7 +49,8 @@ pub(super) fn write<R: Resolve>(
             Precondition::Matches { .. } => anchor.dir.lock(act.cancel())?,
             Precondition::None | Precondition::Absent => None,
         };
-        let found = match anchor.dir.look(&anchor.leaf)? {
+        let rules = act.local.resolver().rules();
+        let found = match rules.look(&anchor.dir, &anchor.leaf)? {
             Some(link) if link.kind == Kind::Symlink => {
                 trail.follow(act.local.resolver(), &anchor.dir, &anchor.leaf, &link)?;
                 continue;
@@ -139,7 +140,7 @@ fn create<R: Resolve>(
 fn replace<R: Resolve>(
     act: &Act<'_, R>,
     Anchor { dir, leaf, .. }: &Anchor,
-    old: &Meta,
+    meta: &Meta,
     contents: &[u8],
     when: &Precondition,
 ) -> Result<Done, Fault> {
@@ -147,16 +148,16 @@ fn replace<R: Resolve>(
         Precondition::None => None,
         Precondition::Absent => return Err(Fault::new(ErrorKind::AlreadyExists)),
         Precondition::Matches { stamp, digest } => {
-            let expected = Expected { stamp, digest: digest.as_ref() };
-            // Also so that no new content is shown, even for a moment, that is then taken back.
-            if !expected.is_at(dir, leaf, old)? {
-                return Err(Fault::new(ErrorKind::Stale));
-            }
-            Some(expected)
+            Some(Expected { stamp, digest: digest.as_ref() })
         }
     };
+    let old = Old::at(dir, leaf)?;
+    if let Some(expected) = expected {
+        // Also so that no new content is shown, even for a moment, that is then taken back.
+        expected.require(&old, meta)?;
+    }
     dir.may_write(leaf)?;
-    let carried = Carried::from(dir, leaf, old)?;
+    let carried = Carried::from(&old, meta)?;
     let mut scratch = Scratch::new(dir, carried.creation_mode())?;
     let inherited = Inherited::by(scratch.file())?;
     if inherited == Inherited::Acl {
@@ -173,10 +174,8 @@ fn replace<R: Resolve>(
         Some(expected) => match scratch.swap(leaf, expected) {
             Ok(()) => Cas::Atomic,
             Err(fault) if fault.kind() == ErrorKind::Unsupported => {
-                match dir.look(leaf)? {
-                    Some(now) if expected.is_at(dir, leaf, &now)? => {}
-                    _ => return Err(Fault::new(ErrorKind::Stale)),
-                }
+                let now = dir.look(leaf)?.ok_or(Fault::new(ErrorKind::Stale))?;
+                expected.require(&Old::at(dir, leaf)?, &now)?;
                 scratch.rename(leaf, Onto::Anything)?;
                 Cas::Checked
             }

@@ -4,12 +4,14 @@ mod openat2;
 mod trail;
 mod walk;
 
+use std::ffi::OsStr;
 use std::fmt;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use crate::dir::{Dir, Hold};
-use crate::error::Fault;
+use crate::dir::{Dir, Hold, Meta, mount_id};
+use crate::error::{ErrorKind, Fault};
+use crate::fence::Options;
 use crate::path::Name;
 use crate::roots::Root;
 
@@ -26,11 +28,41 @@ pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
     /// Opens what `path` leads to, a symlink in the last place followed.
     fn open(&self, root: &Root, path: &Path, what: What) -> Result<OwnedFd, Fault>;
 
-    /// What a symlink with an absolute text does here.
-    fn scope(&self) -> Scope;
+    /// What a lookup may do here.
+    fn rules(&self) -> Rules;
+}
 
-    /// Whether this system lets a caller follow other people's links in sticky directories.
-    fn foreign_links(&self) -> ForeignLinks;
+/// What a lookup may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) scope: Scope,
+    pub(crate) cross_mounts: bool,
+    pub(crate) foreign_links: ForeignLinks,
+}
+
+impl Rules {
+    pub(crate) fn new(scope: Scope, options: Options) -> Self {
+        let foreign_links = ForeignLinks::of_this_system();
+        Self { scope, cross_mounts: options.cross_mounts, foreign_links }
+    }
+
+    /// What is at `name` in `dir`, not followed.
+    pub(crate) fn look(&self, dir: &Dir, name: &Name) -> Result<Option<Meta>, Fault> {
+        let found = dir.look(name)?;
+        if found.is_some() {
+            self.crosses_nothing(dir, name.as_os_str())?;
+        }
+        Ok(found)
+    }
+
+    /// Fails if what is at `path` of `dir` is on another mount and that is not to be.
+    fn crosses_nothing(&self, dir: impl AsFd, path: &OsStr) -> Result<(), Fault> {
+        let mount = |path| mount_id(&dir, path);
+        if self.cross_mounts || mount(OsStr::new(""))? == mount(path)? {
+            return Ok(());
+        }
+        Err(Fault::new(ErrorKind::Escape))
+    }
 }
 
 /// A place that has been found: nothing is left to resolve but one name in one directory.
@@ -84,7 +116,7 @@ pub(crate) enum ForeignLinks {
 
 impl ForeignLinks {
     /// Reads the setting; one that cannot be read is the stricter one.
-    pub(crate) fn of_this_system() -> Self {
+    fn of_this_system() -> Self {
         match std::fs::read("/proc/sys/fs/protected_symlinks") {
             Ok(setting) if setting.trim_ascii() == b"0" => Self::Followed,
             Ok(_) | Err(_) => Self::Refused,

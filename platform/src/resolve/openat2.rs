@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::trail::Last;
-use super::{Anchor, ForeignLinks, Place, Resolve, Scope, Trail, What};
+use super::{Anchor, Place, Resolve, Rules, Scope, Trail, What};
 use crate::dir::{Dir, Hold, Meta, READ};
 use crate::error::{ErrorKind, Fault, Result, Step};
 use crate::fence::Options;
@@ -27,22 +27,18 @@ const MOST_ATTEMPTS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Openat2 {
     resolve: ResolveFlags,
-    scope: Scope,
-    foreign_links: ForeignLinks,
+    rules: Rules,
 }
 
 impl Openat2 {
     /// Makes the resolver if it does what it says on each of `roots`: finds the root itself, and
     /// refuses the `..` of it.
     pub(crate) fn proven(roots: &Roots, scope: Scope, options: Options) -> Result<Self> {
+        let rules = Rules::new(scope, options);
         let mut resolve = ResolveFlags::NO_MAGICLINKS;
-        if scope == Scope::Beneath {
-            resolve |= ResolveFlags::BENEATH;
-        }
-        if !options.cross_mounts {
-            resolve |= ResolveFlags::NO_XDEV;
-        }
-        let openat2 = Self { resolve, scope, foreign_links: ForeignLinks::of_this_system() };
+        resolve.set(ResolveFlags::BENEATH, scope == Scope::Beneath);
+        resolve.set(ResolveFlags::NO_XDEV, !rules.cross_mounts);
+        let openat2 = Self { resolve, rules };
         for root in roots.iter() {
             openat2.prove_on(root).map_err(|fault| {
                 fault.with_kind(ErrorKind::TooWeak).at("resolve with openat2 on", root.path())
@@ -56,7 +52,7 @@ impl Openat2 {
         if itself.id()? != root.file_id() {
             return Err(Fault::new(ErrorKind::Unsupported));
         }
-        match (self.scope, self.open_dir(root, Path::new(".."), Hold::Place)) {
+        match (self.rules.scope, self.open_dir(root, Path::new(".."), Hold::Place)) {
             (Scope::Ambient | Scope::ByText, _) => Ok(()),
             (Scope::Beneath, Err(fault)) if fault.kind() == ErrorKind::Escape => Ok(()),
             (Scope::Beneath, Err(fault)) => Err(fault),
@@ -149,11 +145,7 @@ impl Resolve for Openat2 {
         self.call(root, path, flags).map_err(|errno| Fault::os(Step::Resolve, errno))
     }
 
-    fn scope(&self) -> Scope {
-        self.scope
-    }
-
-    fn foreign_links(&self) -> ForeignLinks {
-        self.foreign_links
+    fn rules(&self) -> Rules {
+        self.rules
     }
 }

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{ForeignLinks, Resolve, Scope};
+use super::{ForeignLinks, Resolve, Rules, Scope};
 use crate::dir::{Dir, Meta};
 use crate::error::{ErrorKind, Fault};
 use crate::path::{Name, PATH_MAX};
@@ -75,16 +75,17 @@ impl Trail {
         link: &Meta,
     ) -> Result<(), Fault> {
         self.links += 1;
-        let magic = resolver.scope() != Scope::ByText && dir.has_magic_links()?;
+        let Rules { scope, foreign_links, .. } = resolver.rules();
+        let magic = scope != Scope::ByText && dir.has_magic_links()?;
         if self.links > MOST_LINKS || magic {
             return Err(Fault::new(ErrorKind::Loop));
         }
-        if resolver.foreign_links() == ForeignLinks::Refused && is_foreign(&dir.meta()?, link) {
+        if foreign_links == ForeignLinks::Refused && is_foreign(&dir.meta()?, link) {
             return Err(Fault::new(ErrorKind::Denied));
         }
         let text = dir.read_link(name)?;
         let slash = matches!(self.last(), Last::Name { slash: true, .. });
-        let mut next = match (text.strip_prefix("/"), resolver.scope()) {
+        let mut next = match (text.strip_prefix("/"), scope) {
             (Ok(_), Scope::Beneath) => return Err(Fault::new(ErrorKind::Escape)),
             // By bytes: `strip_prefix` would lose a slash or a dot at the end.
             (Ok(_), Scope::Ambient | Scope::ByText) => {

@@ -8,13 +8,13 @@
 //! which lies as soon as somebody renames.
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::trail::{Last, MOST_LINKS};
-use super::{Anchor, ForeignLinks, Place, Resolve, Scope, Trail, What};
-use crate::dir::{Dir, Hold, Meta, mount_id};
+use super::{Anchor, Place, Resolve, Rules, Scope, Trail, What};
+use crate::dir::{Dir, Hold, Meta};
 use crate::error::{ErrorKind, Fault};
 use crate::fence::Options;
 use crate::path::Name;
@@ -24,18 +24,12 @@ use crate::stat::Kind;
 /// Lookups by this process.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    scope: Scope,
-    cross_mounts: bool,
-    foreign_links: ForeignLinks,
+    rules: Rules,
 }
 
 impl Walk {
     pub(crate) fn new(scope: Scope, options: Options) -> Self {
-        Self {
-            scope,
-            cross_mounts: options.cross_mounts,
-            foreign_links: ForeignLinks::of_this_system(),
-        }
+        Self { rules: Rules::new(scope, options) }
     }
 
     /// Goes down `path`, all of whose components are directories or links to such.
@@ -49,7 +43,7 @@ impl Walk {
                 b".." => {
                     if down.names.pop().is_some() {
                         down.below = Some(down.dir(root).parent(Hold::Place)?);
-                    } else if self.scope == Scope::Beneath {
+                    } else if self.rules.scope == Scope::Beneath {
                         return Err(Fault::new(ErrorKind::Escape));
                     }
                     continue;
@@ -59,11 +53,15 @@ impl Walk {
             let name = Name::new(&step).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))?;
             match down.dir(root).enter(&name, Hold::Place) {
                 Ok(dir) => {
-                    self.stays_on_mount(root, &dir)?;
+                    self.rules.crosses_nothing(down.dir(root), name.as_os_str())?;
                     down.below = Some(dir);
                     down.names.push(name);
                 }
-                Err(fault) if fault.kind() == ErrorKind::NotFound && steps.is_in_link() => {
+                Err(fault)
+                    if fault.kind() == ErrorKind::NotFound
+                        && steps.is_in_link()
+                        && self.rules.scope != Scope::ByText =>
+                {
                     return Err(fault);
                 }
                 Err(fault) if fault.kind() == ErrorKind::NotFound => {
@@ -81,13 +79,14 @@ impl Walk {
                         _ => return Err(fault),
                     }
                     links += 1;
-                    let magic = self.scope != Scope::ByText && down.dir(root).has_magic_links()?;
+                    let magic =
+                        self.rules.scope != Scope::ByText && down.dir(root).has_magic_links()?;
                     if links > MOST_LINKS || magic {
                         return Err(Fault::new(ErrorKind::Loop));
                     }
                     let text = down.dir(root).read_link(&name)?;
                     if text.has_root() {
-                        if self.scope == Scope::Beneath {
+                        if self.rules.scope == Scope::Beneath {
                             return Err(Fault::new(ErrorKind::Escape));
                         }
                         down.below = None;
@@ -112,18 +111,6 @@ impl Walk {
             return Err(Fault::new(ErrorKind::Escape));
         }
         Ok(dir)
-    }
-
-    fn stays_on_mount(&self, root: &Root, file: impl AsFd) -> Result<(), Fault> {
-        if self.cross_mounts {
-            return Ok(());
-        }
-        let same = match (mount_id(root.dir())?, mount_id(&file)?) {
-            (Some(ours), Some(its)) => ours == its,
-            // A bind mount of the same file system cannot be told apart then.
-            (None, _) | (_, None) => root.file_id().dev == Meta::of(&file)?.stamp.dev,
-        };
-        if same { Ok(()) } else { Err(Fault::new(ErrorKind::Escape)) }
     }
 
     /// The path without symlinks of where `path` leads beneath `root`, or would. A hint.
@@ -174,34 +161,24 @@ impl Resolve for Walk {
                 Place::Entry(anchor) if anchor.missing.is_empty() => anchor,
                 Place::Entry(_) => return Err(Fault::new(ErrorKind::NotFound)),
             };
-            match anchor.dir.look(&anchor.leaf)? {
+            match self.rules.look(&anchor.dir, &anchor.leaf)? {
                 None => return Err(Fault::new(ErrorKind::NotFound)),
                 Some(meta) if meta.kind == Kind::Symlink => {
                     trail.follow(self, &anchor.dir, &anchor.leaf, &meta)?;
                 }
                 Some(meta) if meta.kind == Kind::Dir => {
-                    let dir = anchor.dir.enter(&anchor.leaf, Hold::Place)?;
-                    self.stays_on_mount(root, &dir)?;
-                    return dir.open_itself();
+                    return anchor.dir.enter(&anchor.leaf, Hold::Place)?.open_itself();
                 }
                 Some(_) if what == What::Dir || anchor.must_be_dir => {
                     return Err(Fault::new(ErrorKind::WrongKind));
                 }
-                Some(_) => {
-                    let file = anchor.dir.open_to_read(&anchor.leaf)?;
-                    self.stays_on_mount(root, &file)?;
-                    return Ok(file);
-                }
+                Some(_) => return anchor.dir.open_to_read(&anchor.leaf),
             }
         }
     }
 
-    fn scope(&self) -> Scope {
-        self.scope
-    }
-
-    fn foreign_links(&self) -> ForeignLinks {
-        self.foreign_links
+    fn rules(&self) -> Rules {
+        self.rules
     }
 }
 
