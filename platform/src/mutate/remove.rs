@@ -54,11 +54,15 @@ fn is_directory(dir: &Dir, name: &Name, fault: &Fault) -> Result<bool, Fault> {
 /// is the directory it came from. It does not cross into another mount: what is there was put
 /// there by an operator, and the mount point could not be removed anyway.
 fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(), Fault> {
-    let mount_id = |dir: &Dir| mount_id(dir, OsStr::new(""));
-    let mount = mount_id(dir)?;
+    // By device where the kernel does not tell the mount.
+    let mount_of = |dir: &Dir| -> Result<_, Fault> {
+        let mount = mount_id(dir, OsStr::new(""))?;
+        Ok(if mount.is_some() { mount } else { Some(dir.id()?.dev) })
+    };
+    let mount = mount_of(dir)?;
     let enter = |dir: &Dir, name: &Name| {
         let down = dir.enter(name, Hold::Place)?;
-        if mount_id(&down)? != mount {
+        if mount_of(&down)? != mount {
             return Err(Fault::new(ErrorKind::Busy));
         }
         Ok(down)

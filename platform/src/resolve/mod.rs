@@ -57,11 +57,14 @@ impl Rules {
 
     /// Fails if what is at `path` of `dir` is on another mount and that is not to be.
     fn crosses_nothing(&self, dir: impl AsFd, path: &OsStr) -> Result<(), Fault> {
-        let mount = |path| mount_id(&dir, path);
-        if self.cross_mounts || mount(OsStr::new(""))? == mount(path)? {
+        if self.cross_mounts {
             return Ok(());
         }
-        Err(Fault::new(ErrorKind::Escape))
+        match (mount_id(&dir, OsStr::new(""))?, mount_id(&dir, path)?) {
+            (Some(here), Some(there)) if here == there => Ok(()),
+            (Some(_), Some(_)) => Err(Fault::new(ErrorKind::Escape)),
+            (None, _) | (_, None) => Err(Fault::new(ErrorKind::Unsupported)),
+        }
     }
 }
 
