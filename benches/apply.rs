@@ -1,6 +1,5 @@
 //! Changes, by depth, each beside the same by an absolute path and no safety at all.
 
-#![expect(missing_docs, reason = "criterion makes public functions without docs")]
 #![expect(clippy::disallowed_methods, reason = "the baseline is what a fence is compared with")]
 
 mod stage;
