@@ -22,6 +22,8 @@ mod read_only;
 mod resolve;
 mod roots;
 mod stat;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
 
 pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Result};

@@ -235,9 +235,12 @@ impl Dir {
         self.is_beneath(id)
     }
 
-    /// The longest name this directory's file system takes.
+    /// The longest name this directory's file system takes, in bytes.
     pub(crate) fn name_max(&self) -> Result<u64, Fault> {
-        Ok(rustix::fs::fstatvfs(&self.0)?.f_namemax)
+        const USUAL: u64 = 255;
+        // Some network file systems do not say.
+        let told = rustix::fs::fstatvfs(&self.0)?.f_namemax;
+        Ok(if told == 0 { USUAL } else { told })
     }
 
     pub(crate) fn make_dir(&self, name: &Name) -> Result<(), Fault> {

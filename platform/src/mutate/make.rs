@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Act, MOST_ATTEMPTS, with_parents};
+use super::{Act, MOST_ATTEMPTS};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Effect, Parents, Receipt};
 use crate::path::{LinkText, RootedPath};
@@ -28,7 +28,7 @@ pub(super) fn dir<R: Resolve>(
             }
             Place::Entry(anchor) => anchor,
         };
-        let made = with_parents(&mut anchor, parents, act.hold());
+        let made = act.make_parents(&mut anchor, parents, act.hold());
         parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
         let Anchor { dir, leaf, .. } = &anchor;
         let rules = act.local.resolver().rules();

@@ -87,6 +87,38 @@ impl<R: Resolve> Act<'_, R> {
         }
     }
 
+    /// Makes the missing directories of `anchor` if that was asked for; says how many it made.
+    fn make_parents(
+        &self,
+        anchor: &mut Anchor,
+        parents: Parents,
+        hold: Hold,
+    ) -> Result<u32, Fault> {
+        if anchor.missing.is_empty() {
+            return Ok(0);
+        }
+        if parents == Parents::Require {
+            return Err(Fault::new(ErrorKind::NotFound));
+        }
+        // Before the first is made: none is left behind by a name further on that cannot be.
+        let longest = anchor.dir.name_max()?;
+        let too_long = |name: &Name| name.as_os_str().len() as u64 > longest;
+        if anchor.missing.iter().chain([&anchor.leaf]).any(too_long) {
+            return Err(Fault::new(ErrorKind::NameTooLong));
+        }
+        let mut made = 0;
+        for name in anchor.missing.drain(..) {
+            match anchor.dir.make_dir(&name) {
+                Ok(()) => made += 1,
+                Err(fault) if fault.kind() == ErrorKind::AlreadyExists => {}
+                Err(fault) => return Err(fault),
+            }
+            self.settle(&anchor.dir)?;
+            anchor.dir = anchor.dir.enter(&name, hold)?;
+        }
+        Ok(made)
+    }
+
     fn lock(&self, dir: FileId, anchor: &Anchor) -> Result<EntryLock<'_>, Fault> {
         self.local.locks().entry(dir, &anchor.leaf, self.cancel())
     }
@@ -130,30 +162,4 @@ impl<R: Resolve> Act<'_, R> {
             parents_created: 0,
         }
     }
-}
-
-/// Makes the missing directories of `anchor` if that was asked for, and returns how many it made.
-fn with_parents(anchor: &mut Anchor, parents: Parents, hold: Hold) -> Result<u32, Fault> {
-    if anchor.missing.is_empty() {
-        return Ok(0);
-    }
-    if parents == Parents::Require {
-        return Err(Fault::new(ErrorKind::NotFound));
-    }
-    // Before the first is made: no directory is left behind by a name that cannot be.
-    let longest = anchor.dir.name_max()?;
-    let too_long = |name: &Name| name.as_os_str().len() as u64 > longest;
-    if anchor.missing.iter().chain([&anchor.leaf]).any(too_long) {
-        return Err(Fault::new(ErrorKind::NameTooLong));
-    }
-    let mut made = 0;
-    for name in anchor.missing.drain(..) {
-        match anchor.dir.make_dir(&name) {
-            Ok(()) => made += 1,
-            Err(fault) if fault.kind() == ErrorKind::AlreadyExists => {}
-            Err(fault) => return Err(fault),
-        }
-        anchor.dir = anchor.dir.enter(&name, hold)?;
-    }
-    Ok(made)
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::publish::{Expected, Scratch};
-use super::{Act, MOST_ATTEMPTS, with_parents};
+use super::{Act, MOST_ATTEMPTS};
 use crate::dir::{Carried, Hold, Inherited, Meta, Old, Onto};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Durability, Effect, NotKept, Parents, Precondition, Receipt};
@@ -36,7 +36,7 @@ pub(super) fn write<R: Resolve>(
         if !anchor.missing.is_empty() && matches!(when, Precondition::Matches { .. }) {
             return Err(Fault::new(ErrorKind::Stale));
         }
-        let made = with_parents(&mut anchor, parents, hold);
+        let made = act.make_parents(&mut anchor, parents, hold);
         parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
 
         let dir = anchor.dir.id()?;
@@ -124,8 +124,9 @@ fn create<R: Resolve>(
         act.live()?;
         match dir.link(&unnamed, leaf) {
             Ok(()) => return created(&unnamed.0),
-            Err(fault) if fault.kind() == ErrorKind::Unsupported => {}
-            Err(fault) => return taken(fault),
+            Err(fault) if fault.kind() == ErrorKind::AlreadyExists => return taken(fault),
+            // There may be no hard links here. What else it is, the named file meets too.
+            Err(_) => {}
         }
     }
     let mut scratch = Scratch::new(dir, NEW_FILE)?;
