@@ -1,6 +1,7 @@
 //! The boundary, and how the strongest one that a host offers is found.
 
-use std::fmt;
+use std::path::PathBuf;
+use std::{fmt, io};
 
 use crate::confine;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,7 +9,7 @@ use crate::local::Local;
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
 use crate::pending::Pending;
-use crate::resolve::{Openat2, Resolve, Scope, Walk};
+use crate::resolve::{self, Resolve, Scope};
 use crate::roots::Roots;
 use crate::stat::{Entry, Follow, Snapshot, Stat};
 
@@ -209,50 +210,37 @@ pub struct Offer {
 /// fallback: to accept less, ask for less.
 pub fn open(roots: &Roots, options: Options) -> Result<Box<dyn Fence>> {
     let mut why_not = None;
-    for (resolution, confinement) in KINDS {
-        match put_up(roots, options, resolution, confinement) {
-            Ok(fence) if fence.assurance().level >= options.at_least => {
-                note_what_is_missing(fence.assurance(), why_not.as_ref());
-                return Ok(fence);
+    for offer in offers(roots, options) {
+        let reason = match offer.fence {
+            Ok(fence) => {
+                let Assurance { level, gaps, .. } = fence.assurance();
+                if *level >= options.at_least {
+                    if *level < Enforcement::Confined {
+                        tracing::warn!(%level, ?gaps, ?why_not, "a fence weaker than confined");
+                    }
+                    return Ok(fence);
+                }
+                io::Error::other(format!("the strongest here is {level}, since {gaps:?}"))
             }
-            // What follows is weaker still.
-            Ok(_) => break,
-            Err(error) => why_not = why_not.or(Some(error)),
-        }
+            Err(error) => io::Error::other(error),
+        };
+        // The first is about the strongest kind, and so what there is to mend.
+        why_not.get_or_insert(reason);
     }
     let refusal = Error::new("open a fence on", first_path(roots), ErrorKind::TooWeak);
-    Err(match why_not {
-        Some(error) => refusal.because(std::io::Error::other(error)),
-        None => refusal,
-    })
+    Err(refusal.because(why_not.expect("there is more than one kind of fence")))
 }
 
 /// Every fence this host can put around `roots`, strongest first. For tests and diagnostics.
-///
-/// # Errors
-///
-/// None for a missing feature, which only makes the list shorter: [`survey`] says why.
-/// [`ErrorKind::TooWeak`] if the list would be empty.
-pub fn available(roots: &Roots, options: Options) -> Result<Vec<Box<dyn Fence>>> {
-    let fences: Vec<_> =
-        survey(roots, options).into_iter().filter_map(|offer| offer.fence.ok()).collect();
-    if fences.is_empty() {
-        return Err(Error::new("open a fence on", first_path(roots), ErrorKind::TooWeak));
-    }
-    Ok(fences)
+#[must_use]
+pub fn available(roots: &Roots, options: Options) -> Vec<Box<dyn Fence>> {
+    offers(roots, options).filter_map(|offer| offer.fence.ok()).collect()
 }
 
 /// Each kind of fence, strongest first, with the fence or the reason why this host has none.
 #[must_use]
 pub fn survey(roots: &Roots, options: Options) -> Vec<Offer> {
-    KINDS
-        .into_iter()
-        .map(|(resolution, confinement)| Offer {
-            resolution,
-            confinement,
-            fence: put_up(roots, options, resolution, confinement),
-        })
-        .collect()
+    offers(roots, options).collect()
 }
 
 /// Acts without a boundary, on absolute paths: a path `a/b` beneath the one root is `/a/b`.
@@ -263,15 +251,10 @@ pub fn survey(roots: &Roots, options: Options) -> Vec<Offer> {
 ///
 /// Only if the root directory cannot be opened.
 pub fn unfenced(_: AmbientAuthority) -> Result<Box<dyn Fence>> {
-    let roots = Roots::open(["/"])?;
-    let options = Options { at_least: Enforcement::Unfenced, ..Options::default() };
-    let level = Enforcement::Unfenced;
-    match Openat2::proven(&roots, Scope::Ambient, options) {
-        Ok(resolver) => Ok(Box::new(Local::new(roots, resolver, Resolution::Openat2, level)?)),
-        Err(_) => {
-            let resolver = Walk::new(Scope::Ambient, options);
-            Ok(Box::new(Local::new(roots, resolver, Resolution::Walk, level)?))
-        }
+    let (roots, options) = (Roots::open(["/"])?, Options::default());
+    match resolve::Openat2::proven(&roots, Scope::Ambient, options) {
+        Ok(resolver) => Ok(Box::new(Local::new(roots, resolver)?)),
+        Err(_) => Ok(Box::new(Local::new(roots, resolve::Walk::new(Scope::Ambient, options))?)),
     }
 }
 
@@ -285,51 +268,32 @@ pub fn ambient_authority() -> AmbientAuthority {
     AmbientAuthority(())
 }
 
-const KINDS: [(Resolution, Confinement); 4] = [
-    (Resolution::Openat2, Confinement::Landlock),
-    (Resolution::Openat2, Confinement::Nothing),
-    (Resolution::Walk, Confinement::Landlock),
-    (Resolution::Walk, Confinement::Nothing),
-];
-
-fn put_up(
-    roots: &Roots,
-    options: Options,
-    resolution: Resolution,
-    confinement: Confinement,
-) -> Result<Box<dyn Fence>> {
-    match resolution {
-        Resolution::Openat2 => {
-            let resolver = Openat2::proven(roots, Scope::Beneath, options)?;
-            let level = Enforcement::Kernel;
-            enclose(Local::new(roots.clone(), resolver, resolution, level)?, confinement)
-        }
-        Resolution::Walk => {
-            let resolver = Walk::new(Scope::Beneath, options);
-            let level = Enforcement::Checked;
-            enclose(Local::new(roots.clone(), resolver, resolution, level)?, confinement)
-        }
-    }
+/// Puts up one kind after the other, strongest first, when it is asked for.
+fn offers(roots: &Roots, options: Options) -> impl Iterator<Item = Offer> {
+    use {Confinement::*, Resolution::*};
+    let kinds = [(Openat2, Landlock), (Openat2, Nothing), (Walk, Landlock), (Walk, Nothing)];
+    kinds.into_iter().map(move |(resolution, confinement)| {
+        let fence = match resolution {
+            Openat2 => resolve::Openat2::proven(roots, Scope::Beneath, options)
+                .and_then(|resolver| enclose(roots, resolver, confinement)),
+            Walk => enclose(roots, resolve::Walk::new(Scope::Beneath, options), confinement),
+        };
+        Offer { resolution, confinement, fence }
+    })
 }
 
-fn enclose<R: Resolve>(local: Local<R>, confinement: Confinement) -> Result<Box<dyn Fence>> {
+fn enclose<R: Resolve>(
+    roots: &Roots,
+    resolver: R,
+    confinement: Confinement,
+) -> Result<Box<dyn Fence>> {
+    let local = Local::new(roots.clone(), resolver)?;
     match confinement {
         Confinement::Nothing => Ok(Box::new(local)),
         Confinement::Landlock => confine::landlock(local),
     }
 }
 
-/// Weaker than the host's best is worth a line once a fence; the reason is in it.
-fn note_what_is_missing(assurance: &Assurance, why_not: Option<&Error>) {
-    if assurance.level < Enforcement::Confined {
-        let gaps: Vec<_> = assurance.gaps.iter().map(ToString::to_string).collect();
-        let reason = why_not.and_then(std::error::Error::source).map(ToString::to_string);
-        tracing::warn!(level = %assurance.level, ?gaps, reason, "fence is weaker than confined");
-    } else {
-        tracing::debug!(backend = %assurance.resolution, level = %assurance.level, "fence opened");
-    }
-}
-
-fn first_path(roots: &Roots) -> std::path::PathBuf {
+fn first_path(roots: &Roots) -> PathBuf {
     roots.iter().next().map(|root| root.path().to_owned()).unwrap_or_default()
 }

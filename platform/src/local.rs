@@ -12,7 +12,7 @@ use crate::mutate;
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
 use crate::pending::Pending;
-use crate::resolve::{Place, Resolve, Trail, What};
+use crate::resolve::{Place, Resolve, Scope, Trail, What};
 use crate::roots::{Root, RootId, Roots};
 use crate::stat::{Entry, Follow, Kind, Snapshot, Stat, TargetKey};
 
@@ -26,18 +26,16 @@ pub(crate) struct Local<R> {
 }
 
 impl<R: Resolve> Local<R> {
-    pub(crate) fn new(
-        roots: Roots,
-        resolver: R,
-        resolution: Resolution,
-        level: Enforcement,
-    ) -> Result<Self> {
+    pub(crate) fn new(roots: Roots, resolver: R) -> Result<Self> {
         let locks = Locks::of_this_process().map_err(|fault| fault.at("open a fence on", "."))?;
-        let gaps = match resolution {
-            Resolution::Openat2 => vec![Gap::NoLandlock],
-            Resolution::Walk => vec![Gap::NoOpenat2, Gap::NoLandlock],
+        let (level, gaps) = match (resolver.rules().scope, R::RESOLUTION) {
+            (Scope::Beneath, Resolution::Openat2) => (Enforcement::Kernel, vec![]),
+            (Scope::Beneath, Resolution::Walk) => (Enforcement::Checked, vec![Gap::NoOpenat2]),
+            (Scope::Ambient | Scope::ByText, _) => (Enforcement::Unfenced, vec![]),
         };
-        let assurance = Assurance { level, resolution, confinement: Confinement::Nothing, gaps };
+        let gaps = [gaps, vec![Gap::NoLandlock]].concat();
+        let (resolution, confinement) = (R::RESOLUTION, Confinement::Nothing);
+        let assurance = Assurance { level, resolution, confinement, gaps };
         Ok(Self { roots, resolver, assurance, locks })
     }
 

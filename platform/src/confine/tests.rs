@@ -32,6 +32,8 @@ impl<F> Resolve for Bent<F>
 where
     F: Fn(Place) -> Place + Send + Sync + 'static,
 {
+    const RESOLUTION: Resolution = Resolution::Openat2;
+
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         self.honest.pin(root, trail, hold).map(&self.bend)
     }
@@ -72,9 +74,7 @@ impl Stage {
         F: Fn(Place) -> Place + Send + Sync + 'static,
     {
         let honest = Openat2::proven(&self.roots, Scope::Beneath, Options::default()).unwrap();
-        let bent = Bent { honest, bend };
-        let level = Enforcement::Kernel;
-        let local = Local::new(self.roots.clone(), bent, Resolution::Openat2, level).unwrap();
+        let local = Local::new(self.roots.clone(), Bent { honest, bend }).unwrap();
         let fence = landlock(local).unwrap();
         assert_eq!(fence.assurance().level, Enforcement::Confined);
         fence

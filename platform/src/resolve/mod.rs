@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::dir::{Dir, Hold, Meta, mount_id};
 use crate::error::{ErrorKind, Fault};
-use crate::fence::Options;
+use crate::fence::{Options, Resolution};
 use crate::path::Name;
 use crate::roots::Root;
 
@@ -22,6 +22,9 @@ pub(crate) use walk::Walk;
 /// Turns a path into a pinned place beneath a root, following every symlink but one in the last
 /// place.
 pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
+    /// Who resolves.
+    const RESOLUTION: Resolution;
+
     /// Pins the deepest directory on the way that exists.
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault>;
 

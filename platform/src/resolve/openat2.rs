@@ -11,7 +11,7 @@ use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail, What};
 use crate::dir::{Dir, Hold, Meta, READ};
 use crate::error::{ErrorKind, Fault, Result, Step};
-use crate::fence::Options;
+use crate::fence::{Options, Resolution};
 use crate::path::Name;
 use crate::roots::{Root, Roots};
 use crate::stat::Kind;
@@ -116,6 +116,8 @@ impl Openat2 {
 }
 
 impl Resolve for Openat2 {
+    const RESOLUTION: Resolution = Resolution::Openat2;
+
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         let (parent, leaf, must_be_dir) = match trail.last() {
             Last::Name { parent, leaf, slash } => (parent, leaf, slash),

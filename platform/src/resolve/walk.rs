@@ -16,7 +16,7 @@ use super::trail::{Last, MOST_LINKS};
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail, What};
 use crate::dir::{Dir, Hold, Meta};
 use crate::error::{ErrorKind, Fault};
-use crate::fence::Options;
+use crate::fence::{Options, Resolution};
 use crate::path::Name;
 use crate::roots::Root;
 use crate::stat::Kind;
@@ -133,6 +133,8 @@ impl Walk {
 }
 
 impl Resolve for Walk {
+    const RESOLUTION: Resolution = Resolution::Walk;
+
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         let (parent, leaf, must_be_dir) = match trail.last() {
             Last::Name { parent, leaf, slash } => (parent, leaf, slash),
