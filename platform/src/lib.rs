@@ -26,6 +26,7 @@ mod stat;
 mod unsupported;
 
 pub use cancel::Cancel;
+pub use confine::{LandlockSupport, landlock_support};
 pub use error::{Error, ErrorKind, Result};
 pub use fence::{
     AmbientAuthority, Assurance, Confinement, Enforcement, Fence, Gap, Offer, Options, Resolution,

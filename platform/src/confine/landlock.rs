@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::landlock::{
-    ABI, AccessFs, CompatLevel, Compatible, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, RulesetStatus,
+    ABI, AccessFs, CompatLevel, Compatible, LandlockStatus, PathBeneath, RestrictionStatus,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
 };
 
 use super::mounts::{self, Mounts};
@@ -126,6 +126,39 @@ fn restrict(roots: &Roots) -> io::Result<()> {
     } else {
         Err(io::Error::other("landlock is not fully enforced"))
     }
+}
+
+/// What the kernel says of its Landlock. For people: a fence does not go by what is said, but by
+/// what it has seen refused.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum LandlockSupport {
+    /// The version of its interface; a confined fence needs 3 (Linux 6.2).
+    Abi(i32),
+    /// It is built in and not switched on: it is missing in the boot parameter `lsm=`.
+    NotEnabled,
+    /// It is not built in, or a filter hides it.
+    NotImplemented,
+}
+
+/// Asks the kernel about its Landlock.
+///
+/// # Errors
+///
+/// The system's, if it answers in no way that is known.
+pub fn landlock_support() -> io::Result<LandlockSupport> {
+    let ask = || -> Result<RestrictionStatus, RulesetError> {
+        Ruleset::default().handle_access(AccessFs::WriteFile)?.create()?.restrict_self()
+    };
+    // Whoever asks is restricted by it, so a thread does that has nothing else to do.
+    let answer = std::thread::spawn(ask).join().map_err(|_| io::Error::other("it panicked"))?;
+    Ok(match answer.map_err(io::Error::other)?.landlock {
+        LandlockStatus::NotEnabled => LandlockSupport::NotEnabled,
+        LandlockStatus::NotImplemented => LandlockSupport::NotImplemented,
+        LandlockStatus::Available { effective_abi, kernel_abi } => {
+            LandlockSupport::Abi(kernel_abi.unwrap_or(effective_abi as i32))
+        }
+    })
 }
 
 /// Sees the kernel refuse. Called on the restricted thread.

@@ -7,3 +7,4 @@ mod tests;
 mod worker;
 
 pub(crate) use landlock::landlock;
+pub use landlock::{LandlockSupport, landlock_support};
