@@ -115,6 +115,13 @@ impl Error {
         &self.0.path
     }
 
+    /// Whether an [`Escape`](ErrorKind::Escape) was refused by the confined thread's domain, and
+    /// not while the path was being resolved.
+    #[must_use]
+    pub fn by_confinement(&self) -> bool {
+        self.0.fault.confined
+    }
+
     /// Where a foreign writer's file lies that could not be put back, if that happened.
     ///
     /// Only a third writer that acts between two exchanges of a guarded write can cause it. The
@@ -149,7 +156,6 @@ impl std::error::Error for Error {
 }
 
 /// The one place where an errno gets its meaning.
-#[cfg(unix)]
 fn classify(step: Step, error: &io::Error) -> ErrorKind {
     use rustix::io::Errno;
     let Some(errno) = Errno::from_io_error(error) else { return ErrorKind::Io };
@@ -179,16 +185,19 @@ pub(crate) struct Fault {
     kind: ErrorKind,
     source: Option<io::Error>,
     stranded: Option<PathBuf>,
+    second: bool,
+    confined: bool,
 }
 
 impl Fault {
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self { kind, source: None, stranded: None }
+        Self { kind, source: None, stranded: None, second: false, confined: false }
     }
 
     pub(crate) fn os(step: Step, source: impl Into<io::Error>) -> Self {
         let source = source.into();
-        Self { kind: classify(step, &source), source: Some(source), stranded: None }
+        let kind = classify(step, &source);
+        Self { source: Some(source), ..Self::new(kind) }
     }
 
     pub(crate) fn kind(&self) -> ErrorKind {
@@ -201,6 +210,20 @@ impl Fault {
 
     pub(crate) fn stranded_at(self, place: PathBuf) -> Self {
         Self { stranded: Some(place), ..self }
+    }
+
+    /// It is about the second of two paths.
+    pub(crate) fn about_the_second(self) -> Self {
+        Self { second: true, ..self }
+    }
+
+    pub(crate) fn is_about_the_second(&self) -> bool {
+        self.second
+    }
+
+    /// The domain of the confined thread refused, which makes it an escape.
+    pub(crate) fn by_confinement(self) -> Self {
+        Self { confined: true, ..self.with_kind(ErrorKind::Escape) }
     }
 
     /// Where a file lies that is not ours and could not be put back.
@@ -223,7 +246,6 @@ impl From<io::Error> for Fault {
     }
 }
 
-#[cfg(unix)]
 impl From<rustix::io::Errno> for Fault {
     fn from(source: rustix::io::Errno) -> Self {
         Self::os(Step::Act, source)

@@ -82,7 +82,7 @@ impl<R: Resolve> Local<R> {
             let found = self.resolver.rules().look(&anchor.dir, &anchor.leaf)?;
             match found {
                 Some(link) if link.kind == Kind::Symlink && follow == Follow::Yes => {
-                    trail.follow(&self.resolver, &anchor.dir, &anchor.leaf, &link)?;
+                    trail.follow(&self.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
                 }
                 Some(meta) if meta.kind == Kind::Dir => return Ok(whole(meta)),
                 Some(_) if anchor.must_be_dir => return Err(Fault::new(ErrorKind::WrongKind)),

@@ -25,7 +25,8 @@ pub enum Mutation {
         /// What is done about missing directories on the way.
         parents: Parents,
     },
-    /// Creates a directory; succeeds if one is there.
+    /// Creates a directory; succeeds if one is there, also by way of a symlink in the last place.
+    /// Nothing is made through a symlink that dangles.
     CreateDir {
         /// The directory.
         path: RootedPath,
@@ -79,7 +80,15 @@ impl Mutation {
     }
 
     pub(crate) fn call(&self) -> Call {
-        Call { op: self.op(), path: self.path().path.clone() }
+        let second = match self {
+            Self::Rename { to: second, .. } | Self::Exchange { second, .. } => Some(second),
+            Self::Write { .. }
+            | Self::CreateDir { .. }
+            | Self::Remove { .. }
+            | Self::Symlink { .. } => None,
+        };
+        let second = second.map(|second| second.path.clone());
+        Call { op: self.op(), path: self.path().path.clone(), second }
     }
 
     /// The path the change is about; of two, the first.
@@ -101,11 +110,13 @@ impl Mutation {
 pub(crate) struct Call {
     op: &'static str,
     path: RelPath,
+    second: Option<RelPath>,
 }
 
 impl Call {
     pub(crate) fn failed(&self, fault: Fault) -> Error {
-        fault.at(self.op, self.path.as_path())
+        let path = self.second.as_ref().filter(|_| fault.is_about_the_second());
+        fault.at(self.op, path.unwrap_or(&self.path).as_path())
     }
 
     /// The answer of a thread that is no more.
@@ -174,7 +185,8 @@ pub enum Removal {
 }
 
 /// How surely a change survives a crash of the system.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum Durability {
     /// Nothing is synced: after a crash the file may be old, new or, on some file systems, empty.
     None,
@@ -218,7 +230,8 @@ pub struct Receipt {
 }
 
 /// What a change did.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Effect {
     /// Something is there that was not.
@@ -236,7 +249,8 @@ pub enum Effect {
 }
 
 /// How surely a precondition held at the instant of publication.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Cas {
     /// None was asked for.

@@ -42,6 +42,10 @@ where
         self.honest.open(root, path, what)
     }
 
+    fn count_links(&self, root: &Root, path: &Path) -> Result<(), Fault> {
+        self.honest.count_links(root, path)
+    }
+
     fn rules(&self) -> Rules {
         self.honest.rules()
     }

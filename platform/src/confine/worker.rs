@@ -17,8 +17,6 @@ use crate::mutation::{Mutation, Receipt, Terms};
 
 /// How long one side watches for the other: longer than a hot round trip, shorter than a wake-up.
 const WATCH: Duration = Duration::from_micros(20);
-/// Enough for any change: none recurses.
-const STACK: usize = 256 * 1024;
 
 #[derive(Debug)]
 struct Job {
@@ -48,7 +46,7 @@ impl Worker {
         let sides = Arc::new(Sides::default());
         let (jobs, queue) = channel();
         let (tell, told) = sync_channel(1);
-        let thread = thread::Builder::new().name("ringfence".into()).stack_size(STACK).spawn({
+        let thread = thread::Builder::new().name("ringfence".into()).spawn({
             let sides = Arc::clone(&sides);
             move || {
                 let ready = setup();

@@ -152,9 +152,13 @@ impl Dir {
         Ok(rustix::fs::accessat(&self.0, name.as_os_str(), Access::WRITE_OK, AtFlags::EACCESS)?)
     }
 
-    pub(crate) fn read_link(&self, name: &Name) -> Result<PathBuf, Fault> {
-        let text = rustix::fs::readlinkat(&self.0, name.as_os_str(), Vec::new())?;
-        Ok(OsString::from_vec(text.into_bytes()).into())
+    /// The text of the symlink at `name`; nothing if it is none, or none any more.
+    pub(crate) fn read_link(&self, name: &Name) -> Result<Option<PathBuf>, Fault> {
+        match rustix::fs::readlinkat(&self.0, name.as_os_str(), Vec::new()) {
+            Ok(text) => Ok(Some(OsString::from_vec(text.into_bytes()).into())),
+            Err(Errno::INVAL) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// Whether the symlinks in this directory are magic: a jump to an object, and not a text.

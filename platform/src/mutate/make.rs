@@ -35,12 +35,12 @@ pub(super) fn dir<R: Resolve>(
         let effect = match rules.look(dir, leaf)? {
             Some(meta) if meta.kind == Kind::Dir => Effect::Unchanged,
             Some(link) if link.kind == Kind::Symlink => {
-                trail.follow(act.local.resolver(), dir, leaf, &link)?;
+                trail.follow(act.local.resolver(), root, dir, leaf, &link)?;
                 continue;
             }
             Some(_) => return Err(Fault::new(ErrorKind::AlreadyExists)),
             // A link is there that leads nowhere: mkdir(2) says so, and makes nothing through it.
-            None if trail.has_followed() => return Err(Fault::new(ErrorKind::AlreadyExists)),
+            None if trail.links() > 0 => return Err(Fault::new(ErrorKind::AlreadyExists)),
             None => match dir.make_dir(leaf) {
                 Ok(()) => Effect::Created,
                 Err(fault) if fault.kind() == ErrorKind::AlreadyExists => continue,

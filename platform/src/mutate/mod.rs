@@ -136,11 +136,16 @@ impl<R: Resolve> Act<'_, R> {
     ///
     /// `EXDEV` is what Landlock says to a rename out of its domain.
     fn judge(&self, root: &Root, dir: &Dir, fault: Fault) -> Fault {
-        let may_be_confinement = matches!(fault.kind(), ErrorKind::Denied | ErrorKind::CrossDevice);
-        if may_be_confinement && !dir.is_beneath(root.file_id()).unwrap_or(false) {
-            return fault.with_kind(ErrorKind::Escape);
+        if !matches!(fault.kind(), ErrorKind::Denied | ErrorKind::CrossDevice) {
+            return fault;
         }
-        fault
+        match (dir.meta(), dir.is_beneath(root.file_id())) {
+            // It was removed, so nothing can be in it.
+            (Ok(meta), _) if meta.links == 0 => fault.with_kind(ErrorKind::NotFound),
+            (_, Ok(false)) => fault.by_confinement(),
+            // It cannot be seen where the directory is, if the host refuses that too.
+            (_, Ok(true) | Err(_)) => fault,
+        }
     }
 
     /// Puts the entries of `dir` on disk where that was asked for, and says what was reached.

@@ -62,8 +62,8 @@ fn on_both<R: Resolve>(
     change: impl Fn((&Dir, &Name), (&Dir, &Name)) -> Result<(Effect, Cas), Fault>,
 ) -> Result<Receipt, Fault> {
     loop {
-        let ((root, a), (other_root, b)) =
-            (act.pin_entry(first, hold)?, act.pin_entry(second, hold)?);
+        let (root, a) = act.pin_entry(first, hold)?;
+        let (other_root, b) = act.pin_entry(second, hold).map_err(Fault::about_the_second)?;
         let ids = (a.dir.id()?, b.dir.id()?);
         let locks = act.local.locks();
         let lock = locks.entries((ids.0, &a.leaf), (ids.1, &b.leaf), act.cancel())?;
@@ -92,8 +92,12 @@ fn judge<R: Resolve>(
     (other_root, b): (&Root, &Anchor),
     fault: Fault,
 ) -> Fault {
-    let fault = act.judge(root, &a.dir, fault);
-    act.judge(other_root, &b.dir, fault)
+    let fault = match act.judge(root, &a.dir, fault) {
+        fault if fault.kind() == ErrorKind::Escape => fault,
+        fault => act.judge(other_root, &b.dir, fault),
+    };
+    let destination = [ErrorKind::AlreadyExists, ErrorKind::Stale, ErrorKind::WrongKind];
+    if destination.contains(&fault.kind()) { fault.about_the_second() } else { fault }
 }
 
 /// Renames over the expected version and removes that.

@@ -52,7 +52,7 @@ pub(super) fn write<R: Resolve>(
         let rules = act.local.resolver().rules();
         let found = match rules.look(&anchor.dir, &anchor.leaf)? {
             Some(link) if link.kind == Kind::Symlink => {
-                trail.follow(act.local.resolver(), &anchor.dir, &anchor.leaf, &link)?;
+                trail.follow(act.local.resolver(), root, &anchor.dir, &anchor.leaf, &link)?;
                 continue;
             }
             Some(meta) if meta.kind != Kind::File => {

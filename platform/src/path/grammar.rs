@@ -16,8 +16,8 @@ pub(crate) const PATH_MAX: usize = 4096;
 /// Doubled slashes and `.` between names are folded away. `..` in what a caller asks for is
 /// normalised by text before it gets here; `..` inside a symlink is the kernel's business.
 ///
-/// [`RelPath::root`] stands for the root itself, which can be looked at and listed. A mutation of
-/// it is [`ErrorKind::WrongKind`].
+/// [`RelPath::root`] stands for the root itself, which can be looked at and listed, and which is a
+/// directory already. Any other mutation of it is [`ErrorKind::WrongKind`].
 #[derive(Clone, Debug, Eq, PartialEq, Hash)]
 pub struct RelPath(PathBuf);
 

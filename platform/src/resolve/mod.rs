@@ -31,6 +31,10 @@ pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
     /// Opens what `path` leads to, a symlink in the last place followed.
     fn open(&self, root: &Root, path: &Path, what: What) -> Result<OwnedFd, Fault>;
 
+    /// Fails if more symlinks are on the way of the whole of `path`, the last place included, than
+    /// the kernel follows.
+    fn count_links(&self, root: &Root, path: &Path) -> Result<(), Fault>;
+
     /// What a lookup may do here.
     fn rules(&self) -> Rules;
 }

@@ -126,7 +126,7 @@ impl Resolve for Openat2 {
         for _ in 0..MOST_ATTEMPTS {
             let (dir, missing) = match self.open_dir(root, parent, hold) {
                 Ok(dir) => (dir, Vec::new()),
-                Err(fault) if fault.kind() == ErrorKind::NotFound && !trail.has_followed() => {
+                Err(fault) if fault.kind() == ErrorKind::NotFound && trail.links() == 0 => {
                     match self.partial(root, parent, hold)? {
                         Some(found) => found,
                         None => continue,
@@ -145,6 +145,13 @@ impl Resolve for Openat2 {
             What::Dir => READ | OFlags::DIRECTORY,
         };
         self.call(root, path, flags).map_err(|errno| Fault::os(Step::Resolve, errno))
+    }
+
+    fn count_links(&self, root: &Root, path: &Path) -> Result<(), Fault> {
+        match self.call(root, path, OFlags::PATH | OFlags::CLOEXEC) {
+            Err(errno @ Errno::LOOP) => Err(Fault::os(Step::Resolve, errno)),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     fn rules(&self) -> Rules {

@@ -12,6 +12,7 @@ use super::{ForeignLinks, Resolve, Rules, Scope};
 use crate::dir::{Dir, Meta};
 use crate::error::{ErrorKind, Fault};
 use crate::path::{Name, PATH_MAX};
+use crate::roots::Root;
 
 /// As many as the kernel follows in one path, path_resolution(7).
 pub(crate) const MOST_LINKS: usize = 40;
@@ -44,9 +45,9 @@ impl Trail {
         &self.path
     }
 
-    /// Whether a link has been followed, so that the path is not the one that was asked for.
-    pub(crate) fn has_followed(&self) -> bool {
-        self.links > 0
+    /// How many links have been followed. If any, the path is not the one that was asked for.
+    pub(crate) fn links(&self) -> usize {
+        self.links
     }
 
     pub(crate) fn last(&self) -> Last<'_> {
@@ -70,10 +71,14 @@ impl Trail {
     pub(crate) fn follow(
         &mut self,
         resolver: &impl Resolve,
+        root: &Root,
         dir: &Dir,
         name: &Name,
         link: &Meta,
     ) -> Result<(), Fault> {
+        if self.links == 0 {
+            resolver.count_links(root, &self.path)?;
+        }
         self.links += 1;
         let Rules { scope, foreign_links, .. } = resolver.rules();
         let magic = scope != Scope::ByText && dir.has_magic_links()?;
@@ -83,7 +88,8 @@ impl Trail {
         if foreign_links == ForeignLinks::Refused && is_foreign(&dir.meta()?, link) {
             return Err(Fault::new(ErrorKind::Denied));
         }
-        let text = dir.read_link(name)?;
+        // It is something else by now: the same path once more.
+        let Some(text) = dir.read_link(name)? else { return Ok(()) };
         let slash = matches!(self.last(), Last::Name { slash: true, .. });
         let mut next = match (text.strip_prefix("/"), scope) {
             (Ok(_), Scope::Beneath) => return Err(Fault::new(ErrorKind::Escape)),

@@ -32,11 +32,11 @@ impl Walk {
         Self { rules: Rules::new(scope, options) }
     }
 
-    /// Goes down `path`, all of whose components are directories or links to such.
-    fn descend(&self, root: &Root, path: &Path) -> Result<Descent, Fault> {
+    /// Goes down `path`, all of whose components are directories or links to such, after `links`
+    /// have been followed already.
+    fn descend(&self, root: &Root, path: &Path, mut links: usize) -> Result<Descent, Fault> {
         let mut down = Descent { below: None, names: vec![], missing: vec![] };
         let mut steps = Steps::new(path);
-        let mut links = 0;
         while let Some(step) = steps.next() {
             match step.as_bytes() {
                 b"" | b"." => continue,
@@ -84,7 +84,11 @@ impl Walk {
                     if links > MOST_LINKS || magic {
                         return Err(Fault::new(ErrorKind::Loop));
                     }
-                    let text = down.dir(root).read_link(&name)?;
+                    let Some(text) = down.dir(root).read_link(&name)? else {
+                        // A directory has taken its place.
+                        steps.push_link(name.into_os_string().into());
+                        continue;
+                    };
                     if text.has_root() {
                         if self.rules.scope == Scope::Beneath {
                             return Err(Fault::new(ErrorKind::Escape));
@@ -118,13 +122,13 @@ impl Walk {
         let mut trail = Trail::starting_at(path.to_owned())?;
         loop {
             let Last::Name { parent, leaf, .. } = trail.last() else {
-                return Ok(self.descend(root, trail.path())?.spelled());
+                return Ok(self.descend(root, trail.path(), trail.links())?.spelled());
             };
-            let down = self.descend(root, parent)?;
+            let down = self.descend(root, parent, trail.links())?;
             let link = if down.missing.is_empty() { down.dir(root).look(&leaf)? } else { None };
             match link {
                 Some(meta) if meta.kind == Kind::Symlink => {
-                    trail.follow(self, down.dir(root), &leaf, &meta)?;
+                    trail.follow(self, root, down.dir(root), &leaf, &meta)?;
                 }
                 _ => return Ok(down.spelled().join(leaf.as_os_str())),
             }
@@ -139,15 +143,15 @@ impl Resolve for Walk {
         let (parent, leaf, must_be_dir) = match trail.last() {
             Last::Name { parent, leaf, slash } => (parent, leaf, slash),
             Last::Dir => {
-                let down = self.descend(root, trail.path())?;
+                let down = self.descend(root, trail.path(), trail.links())?;
                 if !down.missing.is_empty() {
                     return Err(Fault::new(ErrorKind::NotFound));
                 }
                 return Ok(Place::Dir(self.arrive(root, down, hold)?));
             }
         };
-        let mut down = self.descend(root, parent)?;
-        if !down.missing.is_empty() && trail.has_followed() {
+        let mut down = self.descend(root, parent, trail.links())?;
+        if !down.missing.is_empty() && trail.links() > 0 {
             return Err(Fault::new(ErrorKind::NotFound));
         }
         let missing = std::mem::take(&mut down.missing);
@@ -166,7 +170,7 @@ impl Resolve for Walk {
             match self.rules.look(&anchor.dir, &anchor.leaf)? {
                 None => return Err(Fault::new(ErrorKind::NotFound)),
                 Some(meta) if meta.kind == Kind::Symlink => {
-                    trail.follow(self, &anchor.dir, &anchor.leaf, &meta)?;
+                    trail.follow(self, root, &anchor.dir, &anchor.leaf, &meta)?;
                 }
                 Some(meta) if meta.kind == Kind::Dir => {
                     return anchor.dir.enter(&anchor.leaf, Hold::Place)?.open_itself();
@@ -177,6 +181,11 @@ impl Resolve for Walk {
                 Some(_) => return anchor.dir.open_to_read(&anchor.leaf),
             }
         }
+    }
+
+    /// They are counted from one step to the next.
+    fn count_links(&self, _: &Root, _: &Path) -> Result<(), Fault> {
+        Ok(())
     }
 
     fn rules(&self) -> Rules {
