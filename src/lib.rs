@@ -1,1 +1,51 @@
-//! One sandbox policy for an AI agent's file tools and shell, held by the kernel.
+//! One sandbox policy for an AI agent's file changes, held by the kernel.
+//!
+//! A [`Session`] takes [`Request`]s with paths as a person types them. Its [`Policy`] says whether
+//! a change may be made and beneath which directories; a fence makes it, and resolves the path in
+//! the very call that acts, so there is no moment between a check and its use. What the host gave
+//! is said by every [`Receipt`].
+//!
+//! ```
+//! use ringfence::{Code, Mode, Parents, Precondition, Request, Session};
+//! # let workspace = std::env::temp_dir().join(format!("ringfence-doc-{}", std::process::id()));
+//! # std::fs::create_dir(&workspace)?;
+//! let session = Session::builder().workspace(&workspace).mode(Mode::WorkspaceWrite).build()?;
+//! let write = |path: &str| Request::Write {
+//!     path: path.into(),
+//!     contents: b"hello\n".to_vec(),
+//!     when: Precondition::None,
+//!     parents: Parents::Create,
+//! };
+//! session.perform(write("notes/hello.txt"))?;
+//! let refused = session.perform(write("/outside.txt")).unwrap_err();
+//! assert_eq!(refused.code(), Code::FsSandboxDenied);
+//! # std::fs::remove_dir_all(&workspace)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! This is no sandbox for hostile code inside the process, and no defence against a privileged
+//! one. Reads are not fenced.
+
+#![forbid(unsafe_code)]
+
+mod audit;
+mod change;
+mod error;
+mod lexical;
+mod mode;
+mod policy;
+mod request;
+mod session;
+mod target;
+
+pub use error::{Code, Denial, Error, Layer, Reason, Result};
+pub use mode::Mode;
+pub use policy::{Decision, Grant, Policy, TempAreas, writable_roots};
+pub use request::{Op, Outcome, Request};
+pub use ringfence_platform::{
+    Assurance, Cas, Confinement, Digest, Durability, Effect, Enforcement, Entry, ErrorKind, Fence,
+    Gap, Kind, LandlockSupport, LinkText, Lost, Mutation, NotKept, Offer, Options, Parents,
+    Precondition, Receipt, RelPath, Removal, Resolution, Root, RootId, RootedPath, Roots, Snapshot,
+    Stamp, TargetKey, available, landlock_support, open, survey,
+};
+pub use session::{Session, SessionBuilder};

@@ -1,3 +1,21 @@
 //! The `ringfence` command.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod cli;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+fn main() -> ExitCode {
+    let filter = EnvFilter::builder()
+        .with_env_var("RINGFENCE_LOG")
+        .with_default_directive(LevelFilter::OFF.into())
+        .from_env_lossy();
+    // Standard output is for what was asked for.
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    cli::run(cli::Args::parse())
+}

@@ -1,1 +1,53 @@
-//! The one integration test binary.
+//! The integration tests of ringfence, in one binary.
+
+#![expect(clippy::disallowed_methods, reason = "tests set the stage outside the fence")]
+#![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
+
+mod act;
+mod bad_input;
+mod cases;
+mod confinement;
+mod conformance;
+mod escape;
+mod kernel;
+mod raw;
+mod support;
+
+/// A file that no `mod` line names is a test that nobody runs.
+#[test]
+fn every_file_of_the_tests_is_listed() {
+    fn check(module: &std::path::Path, dir: &std::path::Path) {
+        let text = std::fs::read_to_string(module).unwrap();
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let stem = path.file_stem().unwrap().to_str().unwrap();
+            if path.extension().is_some_and(|extension| extension == "rs") && path != module {
+                let line = format!("mod {stem};");
+                let listed = text.lines().any(|l| l.trim_start_matches("pub(crate) ") == line);
+                assert!(listed, "{} does not list {}", module.display(), path.display());
+                let inner = path.with_extension("");
+                if inner.is_dir() {
+                    check(&path, &inner);
+                }
+            } else if path.is_dir() {
+                let owner = path.with_extension("rs");
+                assert!(owner.is_file(), "{} belongs to no module", path.display());
+            }
+        }
+    }
+    let it = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    check(&it.join("main.rs"), &it);
+}
+
+/// One place that says what a run does not do, also when all of it passes.
+#[test]
+fn what_is_left_out_is_said() {
+    let all = [
+        bad_input::left_out(),
+        confinement::left_out(),
+        conformance::left_out(),
+        escape::left_out(),
+        kernel::left_out(),
+    ];
+    support::report(all.concat());
+}

@@ -1,0 +1,190 @@
+//! One change: where it goes, the grant it spends, and another aim where a symlink needs one.
+
+use std::path::{Path, PathBuf};
+
+use ringfence_platform::{
+    self as platform, Assurance, ErrorKind, Fence, Mutation, Parents, ReadOnly, RelPath,
+    RootedPath, Terms,
+};
+
+use crate::error::{Error, Layer, Result};
+use crate::lexical;
+use crate::policy::{Decision, Grant, Policy, Unmade};
+use crate::request::{Op, Outcome, Request};
+use crate::target::{self, Aim, Target};
+
+/// How often a call may start again with another spelling of the place that was asked for.
+const MAX_REAIMS: usize = 8;
+
+/// What a change is made with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change<'a> {
+    pub(crate) op: Op,
+    pub(crate) policy: &'a Policy,
+    pub(crate) fence: Option<&'a dyn Fence>,
+    pub(crate) reader: &'a ReadOnly,
+    pub(crate) terms: &'a Terms,
+}
+
+/// A change that the policy allows, and where it goes.
+#[derive(Debug)]
+pub(crate) struct Judged<'a, const N: usize> {
+    grant: Grant,
+    fence: &'a dyn Fence,
+    targets: [Target; N],
+}
+
+impl<'a> Change<'a> {
+    /// Asks the policy, and finds the writable root of each path.
+    pub(crate) fn judge<const N: usize>(
+        &self,
+        request: &Request,
+        raw: [&PathBuf; N],
+    ) -> Result<Judged<'a, N>> {
+        let grant = match self.policy.decide(request) {
+            Decision::Allow(grant) => grant,
+            Decision::Deny(denial) => return Err(Error::Denied(denial)),
+        };
+        let fence = self.fence.ok_or_else(|| self.wrong_fence(raw[0]))?;
+        let targets = each(&raw, |raw| {
+            let shown = lexical::shown(self.op, self.policy.workspace(), raw)?;
+            self.aim(fence).take(shown.clone()).map_err(|kind| {
+                if matches!(kind, ErrorKind::Escape | ErrorKind::Loop) {
+                    self.denied(shown, Layer::Roots)
+                } else {
+                    self.failed(shown, kind, None)
+                }
+            })
+        })?;
+        self.spare_the_roots(&targets)?;
+        Ok(Judged { grant, fence, targets })
+    }
+
+    /// Makes the change. The fence decides at each aim whether a path stays beneath its root.
+    pub(crate) fn make<const N: usize>(
+        &self,
+        judged: Judged<'a, N>,
+        mutation: impl Fn([RootedPath; N], Parents) -> platform::Result<Mutation>,
+    ) -> Result<Outcome> {
+        let Judged { mut grant, fence, mut targets } = judged;
+        let mut reaims = 0;
+        loop {
+            let at = targets.each_ref().map(|target| target.at.clone());
+            let mutation = mutation(at, passable(&targets))
+                .map_err(|error| self.malformed(fence, targets[0].shown.clone(), error))?;
+            let error = match grant.spend(fence, mutation, self.terms) {
+                Ok(receipt) => {
+                    let path = targets[N - 1].shown.clone();
+                    return Ok(Outcome::Changed { path, receipt });
+                }
+                Err(Unmade::WrongFence) => return Err(self.wrong_fence(&targets[0].shown)),
+                Err(Unmade::Failed(error)) => {
+                    let path = culprit(&targets, &error);
+                    return Err(target::failed(self.reader, self.op, path, error));
+                }
+                Err(Unmade::Misaimed(unspent, error)) => {
+                    grant = unspent;
+                    error
+                }
+            };
+            let again = each(&targets, |target| {
+                let again = self.aim(fence).through_links(target.shown.clone());
+                again.map_err(|kind| (target.shown.clone(), kind))
+            });
+            let (path, kind) = match again {
+                Ok(again) if again != targets && reaims < MAX_REAIMS => {
+                    self.spare_the_roots(&again)?;
+                    targets = again;
+                    reaims += 1;
+                    continue;
+                }
+                Ok(_) => (culprit(&targets, &error), error.kind()),
+                Err(miss) => miss,
+            };
+            return Err(self.misaimed(fence, path, kind, error));
+        }
+    }
+
+    fn aim(&self, fence: &'a dyn Fence) -> Aim<'a> {
+        Aim { reader: self.reader, roots: fence.roots(), op: self.op }
+    }
+
+    /// A root itself is never removed or renamed: what it is called is not the policy's.
+    fn spare_the_roots(&self, targets: &[Target]) -> Result<()> {
+        let moves = matches!(self.op, Op::Remove | Op::Rename) && self.policy.roots().is_some();
+        match targets.iter().find(|target| moves && target.at.path == RelPath::root()) {
+            Some(root) => Err(self.denied(root.shown.clone(), Layer::Roots)),
+            None => Ok(()),
+        }
+    }
+
+    /// What it means that the fence does not take a path, once there is nowhere else to aim.
+    fn misaimed(
+        &self,
+        fence: &dyn Fence,
+        path: PathBuf,
+        kind: ErrorKind,
+        error: platform::Error,
+    ) -> Error {
+        if kind != ErrorKind::Escape {
+            self.failed(path, kind, Some(error))
+        } else if self.policy.roots().is_some() {
+            self.denied(path, layer(fence, &error))
+        } else {
+            self.failed(path, error.kind(), Some(error))
+        }
+    }
+
+    /// What it means that a change cannot even be asked for: an absolute text of a symlink is
+    /// refused in every mode.
+    fn malformed(&self, fence: &dyn Fence, path: PathBuf, error: platform::Error) -> Error {
+        let mut error = self.misaimed(fence, path, error.kind(), error);
+        if let Error::Denied(denial) = &mut error {
+            denial.narrowest = None;
+        }
+        error
+    }
+
+    fn denied(&self, path: PathBuf, by: Layer) -> Error {
+        Error::Denied(self.policy.deny(self.op, path, by))
+    }
+
+    fn failed(&self, path: PathBuf, kind: ErrorKind, source: Option<platform::Error>) -> Error {
+        Error::Failed { op: self.op, path, kind, source }
+    }
+
+    fn wrong_fence(&self, path: &Path) -> Error {
+        Error::WrongFence { op: self.op, path: path.to_owned() }
+    }
+}
+
+/// Who found that a path leads out of the roots.
+fn layer(fence: &dyn Fence, error: &platform::Error) -> Layer {
+    let Assurance { resolution, confinement, .. } = *fence.assurance();
+    if error.by_confinement() {
+        Layer::Confinement(confinement)
+    } else {
+        Layer::Resolution(resolution)
+    }
+}
+
+/// The path that a failure is about.
+fn culprit(targets: &[Target], error: &platform::Error) -> PathBuf {
+    let named = targets.iter().find(|target| target.at.path.as_path() == error.path());
+    named.unwrap_or(&targets[0]).shown.clone()
+}
+
+fn passable(targets: &[Target]) -> Parents {
+    match targets.iter().all(|target| target.parents == Parents::Create) {
+        true => Parents::Create,
+        false => Parents::Require,
+    }
+}
+
+fn each<'a, T, U: std::fmt::Debug, E, const N: usize>(
+    items: &'a [T; N],
+    find: impl FnMut(&'a T) -> Result<U, E>,
+) -> Result<[U; N], E> {
+    let found: Vec<U> = items.iter().map(find).collect::<Result<_, E>>()?;
+    Ok(found.try_into().expect("there is one for each item"))
+}

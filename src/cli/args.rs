@@ -1,0 +1,249 @@
+//! What a person types.
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use ringfence::{Durability, Enforcement, Mode, Parents, Precondition, Removal, Request};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed: the host refused, nothing is there, the boundary cannot be held
+  2  the command line is wrong
+  3  denied by the policy; nothing was changed
+  4  something is there that was to be left as it is, or it changed meanwhile
+
+Set RINGFENCE_LOG (for example to `info`) to see decisions and outcomes on standard error.";
+
+/// Changes files beneath a workspace, and nowhere else.
+///
+/// Paths are absolute or relative to the workspace; `..` is folded by text. Beside the workspace,
+/// /tmp and TMPDIR are writable. Reads are not restricted.
+#[derive(Debug, Parser)]
+#[command(name = "ringfence", version, after_help = EXIT_CODES)]
+pub(crate) struct Args {
+    /// The directory that may be changed [default: the current directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(super) workspace: Option<PathBuf>,
+
+    /// How far changes may reach: read-only, workspace-write or danger-full-access
+    #[arg(long, global = true, value_name = "MODE", default_value_t = Mode::WorkspaceWrite)]
+    pub(super) mode: Mode,
+
+    /// The weakest boundary to accept in workspace-write; the strongest there is will be used
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "checked")]
+    pub(super) require: Level,
+
+    /// What is synced to disk before a change is reported
+    #[arg(long, global = true, value_name = "WHAT", default_value = "file")]
+    pub(super) durability: Synced,
+
+    /// Print one JSON object, on standard output or, for an error, on standard error
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    #[command(flatten)]
+    File(FileCommand),
+    /// Say which boundaries this host offers, and why not stronger ones
+    Doctor,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FileCommand {
+    /// Create a file or replace it whole, with what standard input gives; make its parents
+    Write {
+        /// The file
+        path: PathBuf,
+        /// Refuse what exists
+        #[arg(long)]
+        new: bool,
+    },
+    /// Print a file
+    Read {
+        /// The file
+        path: PathBuf,
+    },
+    /// List a directory
+    Ls {
+        /// The directory
+        #[arg(default_value = ".")]
+        path: PathBuf,
+    },
+    /// Create a directory; one that exists is left as it is
+    Mkdir {
+        /// The directory
+        path: PathBuf,
+        /// Make its parents too
+        #[arg(short, long)]
+        parents: bool,
+    },
+    /// Rename a file or directory to exactly the new name
+    Mv {
+        /// What to rename
+        from: PathBuf,
+        /// Its new name
+        to: PathBuf,
+        /// Refuse what exists
+        #[arg(long)]
+        no_replace: bool,
+    },
+    /// Remove a file, or a symlink itself
+    Rm {
+        /// What to remove
+        path: PathBuf,
+        /// Remove a directory and all that is in it
+        #[arg(short, long)]
+        recursive: bool,
+        /// Remove an empty directory
+        #[arg(short, long, conflicts_with = "recursive")]
+        dir: bool,
+    },
+    /// Create a symlink
+    Ln {
+        /// The only kind of link there is
+        #[arg(short, long, required = true)]
+        symbolic: bool,
+        /// Where it points: relative to the link, and beneath the same root
+        text: PathBuf,
+        /// The link
+        path: PathBuf,
+    },
+}
+
+impl FileCommand {
+    /// What is asked for. The contents of a file are read to their end here, before anything is
+    /// done.
+    pub(super) fn into_request(self, contents: &mut dyn io::Read) -> io::Result<Request> {
+        Ok(match self {
+            Self::Write { path, new } => {
+                let mut bytes = Vec::new();
+                contents.read_to_end(&mut bytes)?;
+                let parents = Parents::Create;
+                Request::Write { path, contents: bytes, when: unless_there(new), parents }
+            }
+            Self::Read { path } => Request::Read { path },
+            Self::Ls { path } => Request::List { path },
+            Self::Mkdir { path, parents: false } => {
+                Request::CreateDir { path, parents: Parents::Require }
+            }
+            Self::Mkdir { path, parents: true } => {
+                Request::CreateDir { path, parents: Parents::Create }
+            }
+            Self::Mv { from, to, no_replace } => {
+                Request::Rename { from, to, when: unless_there(no_replace) }
+            }
+            Self::Rm { path, recursive: true, .. } => Request::Remove { path, what: Removal::Tree },
+            Self::Rm { path, dir: true, .. } => Request::Remove { path, what: Removal::EmptyDir },
+            Self::Rm { path, .. } => Request::Remove { path, what: Removal::File },
+            Self::Ln { text, path, .. } => Request::Symlink { path, text },
+        })
+    }
+}
+
+fn unless_there(refuse: bool) -> Precondition {
+    if refuse { Precondition::Absent } else { Precondition::None }
+}
+
+/// How hard the boundary has to be.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Level {
+    /// This process resolves paths and proves where they lead
+    Checked,
+    /// The kernel refuses to resolve a path that leads outside (openat2)
+    Kernel,
+    /// The acting thread may write nowhere else either (Landlock)
+    Confined,
+}
+
+impl From<Level> for Enforcement {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Checked => Self::Checked,
+            Level::Kernel => Self::Kernel,
+            Level::Confined => Self::Confined,
+        }
+    }
+}
+
+/// What is on disk when a change is reported.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Synced {
+    /// Nothing for certain
+    None,
+    /// The new bytes
+    File,
+    /// The new bytes and the name
+    Full,
+}
+
+impl From<Synced> for Durability {
+    fn from(synced: Synced) -> Self {
+        match synced {
+            Synced::None => Self::None,
+            Synced::File => Self::File,
+            Synced::Full => Self::Full,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, clap::error::ErrorKind> {
+        Args::try_parse_from(line.split(' ')).map_err(|error| error.kind())
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_person_gets_workspace_write_and_any_boundary_unless_they_say_otherwise() {
+        let args = parse("ringfence read a").unwrap();
+        assert_eq!(args.mode, Mode::WorkspaceWrite);
+        assert_eq!(Enforcement::from(args.require), Enforcement::Checked);
+        assert_eq!(Durability::from(args.durability), Durability::File);
+    }
+
+    #[test]
+    fn a_mode_or_a_level_that_there_is_not_is_a_usage_error() {
+        for line in [
+            "ringfence read a --mode Read-Only",
+            "ringfence read a --mode full",
+            "ringfence read a --require unfenced",
+            "ringfence read a --require landlock",
+            "ringfence read a --durability all",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+        assert!(parse("ringfence ln a b").is_err(), "a hard link is not offered");
+        assert!(parse("ringfence rm -r -d a").is_err());
+    }
+
+    #[test]
+    fn write_reads_its_contents_and_nothing_else_does() {
+        for (line, left) in [("ringfence write a", 0), ("ringfence rm a", 3)] {
+            let Command::File(command) = parse(line).unwrap().command else { panic!("{line}") };
+            let mut contents = &b"abc"[..];
+            let request = command.into_request(&mut contents).unwrap();
+            assert_eq!(contents.len(), left);
+            if let Request::Write { contents, when, parents, .. } = request {
+                assert_eq!(
+                    (&contents[..], when, parents),
+                    (&b"abc"[..], Precondition::None, Parents::Create)
+                );
+            }
+        }
+    }
+}

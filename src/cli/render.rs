@@ -1,0 +1,210 @@
+//! What a person or a program gets to see.
+
+use std::error::Error as StdError;
+use std::ffi::OsStr;
+use std::io::{self, Read as _, Write as _};
+
+use ringfence::{Code, Denial, Entry, Error, Kind, Op, Outcome, Receipt, Snapshot};
+use serde_json::{Map, Value, json};
+
+use super::Failure;
+
+/// Prints in the form that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Renderer {
+    pub(super) json: bool,
+}
+
+impl Renderer {
+    /// Prints what came of a request. For people a change is quiet.
+    pub(super) fn outcome(self, outcome: Outcome) -> Result<(), Failure> {
+        match outcome {
+            Outcome::Opened { snapshot: Snapshot { mut file, .. }, .. } if !self.json => {
+                let mut out = io::stdout().lock();
+                io::copy(&mut file, &mut out).and_then(|_| out.flush()).map_err(Failure::Output)
+            }
+            Outcome::Opened { path, snapshot: Snapshot { mut file, .. } } => {
+                let mut contents = Vec::new();
+                file.read_to_end(&mut contents).map_err(Failure::Input)?;
+                let mut object = spelled("path", path.as_os_str());
+                object.extend(text("contents", &contents));
+                self.object(object)
+            }
+            Outcome::Listed { entries, .. } if !self.json => {
+                let lines: String = entries.iter().map(|entry| line(&entry.name)).collect();
+                print(lines.as_bytes())
+            }
+            Outcome::Listed { path, entries } => {
+                let mut object = spelled("path", path.as_os_str());
+                object.insert("entries".into(), entries.iter().map(listed).collect());
+                self.object(object)
+            }
+            Outcome::Changed { path, receipt } if self.json => {
+                let mut object = spelled("path", path.as_os_str());
+                object.extend(received(&receipt));
+                self.object(object)
+            }
+            Outcome::Changed { .. } | _ => Ok(()),
+        }
+    }
+
+    /// Prints one object on a line of its own.
+    pub(super) fn object(self, object: Map<String, Value>) -> Result<(), Failure> {
+        print(format!("{}\n", Value::Object(object)).as_bytes())
+    }
+
+    /// Says on standard error, in one line, what was refused or failed, by whom, and what would
+    /// suffice.
+    pub(super) fn failure(self, failure: &Failure) {
+        let line = match failure {
+            Failure::Request(error) if self.json => refusal(error).to_string(),
+            Failure::Request(error) => format!("ringfence: {}", sentence(error)),
+            Failure::Input(error) if self.json => io_refusal("cannot read the input", error),
+            Failure::Input(error) => format!("ringfence: cannot read the input: {error}"),
+            Failure::Output(error) if self.json => io_refusal("cannot print the output", error),
+            Failure::Output(error) => format!("ringfence: cannot print the output: {error}"),
+        };
+        // There is nowhere left to say that standard error is closed.
+        drop(writeln!(io::stderr(), "{line}"));
+    }
+}
+
+pub(super) fn print(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::Output)
+}
+
+/// What was wrong, and the system's account of it.
+fn sentence(error: &Error) -> String {
+    let mut text = with_causes(error);
+    if let Error::Denied(Denial { narrowest: Some(narrowest), .. }) = error {
+        text += &format!("; --mode {narrowest} would allow it");
+    } else if let Some(remedy) = remedy(error) {
+        text += "; ";
+        text += remedy;
+    }
+    text
+}
+
+fn remedy(error: &Error) -> Option<&'static str> {
+    match (error.code(), error.op()) {
+        (Code::FsNotObserved, Some(Op::Write)) => Some("without --new it is replaced"),
+        (Code::FsNotObserved, Some(Op::Rename)) => Some("without --no-replace it is replaced"),
+        (Code::FsNotFound, Some(Op::CreateDir)) => Some("with -p its parents are made"),
+        (Code::FsNotRegularFile, Some(Op::Remove)) => Some("with -r a directory is removed"),
+        (Code::FsPermissionDenied, _) => {
+            Some("it was not refused by the policy, so a wider mode would not help")
+        }
+        (Code::SandboxUnavailable, _) => Some("`ringfence doctor` says what is missing"),
+        _ => None,
+    }
+}
+
+/// `error` and what lies beneath it. The first cause says the same in the fence's words, with a
+/// path beneath the root, so it is left out.
+pub(super) fn with_causes(error: &(dyn StdError + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.skip(1).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn refusal(error: &Error) -> Value {
+    let mut object = Map::new();
+    object.insert("code".into(), error.code().as_str().into());
+    object.insert("message".into(), with_causes(error).into());
+    if let Some(op) = error.op() {
+        object.insert("operation".into(), op.to_string().into());
+    }
+    if let Some(reason) = error.reason() {
+        object.insert("reason".into(), reason.to_string().into());
+    }
+    if let Some(os_error) = error.os_error() {
+        object.insert("os_error".into(), os_error.to_string().into());
+    }
+    match error {
+        Error::Denied(Denial { path, mode, roots, narrowest, by, .. }) => {
+            object.extend(spelled("path", path.as_os_str()));
+            object.insert("mode".into(), mode.as_str().into());
+            let roots = roots.iter().map(|root| root.to_string_lossy().into());
+            object.insert("roots".into(), Value::Array(roots.collect()));
+            object.insert("narrowest".into(), narrowest.map(|mode| mode.as_str()).into());
+            object.insert("by".into(), by.to_string().into());
+        }
+        Error::Failed { path, .. } | Error::WrongFence { path, .. } => {
+            object.extend(spelled("path", path.as_os_str()));
+        }
+        Error::Unavailable { .. } | Error::PolicyInvalid { .. } | _ => {}
+    }
+    Value::Object(object)
+}
+
+fn io_refusal(what: &str, error: &io::Error) -> String {
+    json!({ "code": Code::FsIoError.as_str(), "message": format!("{what}: {error}") }).to_string()
+}
+
+fn received(receipt: &Receipt) -> Map<String, Value> {
+    let not_kept: Vec<_> = receipt.not_kept.iter().map(ToString::to_string).collect();
+    let fields = [
+        ("effect", receipt.effect.to_string().into()),
+        ("enforcement", receipt.enforcement.to_string().into()),
+        ("cas", receipt.cas.to_string().into()),
+        ("durability", receipt.durability.to_string().into()),
+        ("not_kept", not_kept.into()),
+        ("parents_created", receipt.parents_created.into()),
+    ];
+    fields.into_iter().map(|(key, value): (&str, Value)| (key.to_owned(), value)).collect()
+}
+
+fn listed(entry: &Entry) -> Value {
+    let mut object = spelled("name", &entry.name);
+    let kind = match entry.kind {
+        Kind::File => "file",
+        Kind::Dir => "directory",
+        Kind::Symlink => "symlink",
+        Kind::Other | _ => "other",
+    };
+    object.insert("kind".into(), kind.into());
+    Value::Object(object)
+}
+
+/// A name on a line. One that would not stay on it, or is no text, is quoted.
+fn line(name: &OsStr) -> String {
+    match name.to_str() {
+        Some(text) if !text.contains(char::is_control) => format!("{text}\n"),
+        _ => format!("{name:?}\n"),
+    }
+}
+
+pub(super) fn spelled(key: &str, name: &OsStr) -> Map<String, Value> {
+    text(key, name.as_encoded_bytes())
+}
+
+/// Text as it is. Where bytes are no UTF-8 the text is a likeness, and `<key>_hex` has the bytes.
+fn text(key: &str, bytes: &[u8]) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert(key.to_owned(), String::from_utf8_lossy(bytes).into());
+    if std::str::from_utf8(bytes).is_err() {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        object.insert(format!("{key}_hex"), hex.into());
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_no_utf8_is_lossless_in_json() {
+        let object = Value::Object(text("name", b"a\xff"));
+        assert_eq!(object, json!({ "name": "a\u{fffd}", "name_hex": "61ff" }));
+        let object = Value::Object(spelled("name", OsStr::new("b\n")));
+        assert_eq!(object, json!({ "name": "b\n" }));
+    }
+
+    #[test]
+    fn a_listed_name_stays_on_its_line() {
+        assert_eq!(line(OsStr::new("plain name")), "plain name\n");
+        assert_eq!(line(OsStr::new("two\nlines")), "\"two\\nlines\"\n");
+        assert_eq!(line(OsStr::new("\u{1b}[2J")), "\"\\u{1b}[2J\"\n");
+    }
+}

@@ -1,0 +1,381 @@
+//! What the caller should do about a request that was refused or failed.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use ringfence_platform::{Confinement, Enforcement, ErrorKind, Resolution};
+
+use crate::mode::Mode;
+use crate::request::Op;
+
+/// The result of a request.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A refused or failed request. [`code`](Self::code) is the stable part.
+///
+/// The text names the operation, the path as the caller spelled it, and what was wrong. What to do
+/// about it is added by the surface that shows it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The policy refuses: the mode, or a place that is beneath no writable root.
+    #[error("{0}")]
+    Denied(Denial),
+    /// The host refused, or the call failed.
+    #[error("cannot {op} {path:?}: {kind}{}", Stranded(source.as_ref()))]
+    Failed {
+        /// What was asked for.
+        op: Op,
+        /// The path it failed on.
+        path: PathBuf,
+        /// What was wrong.
+        kind: ErrorKind,
+        /// The fence's own account of it, where a fence was asked.
+        source: Option<ringfence_platform::Error>,
+    },
+    /// The fence is not the one that the grant is for, so nothing was done.
+    #[error("cannot {op} {path:?}: the fence is not on the roots that were granted")]
+    WrongFence {
+        /// What was asked for.
+        op: Op,
+        /// The path it was asked for.
+        path: PathBuf,
+    },
+    /// The boundary cannot be held on this host as hard as was required.
+    #[error("a boundary with {required} enforcement or better cannot be held here")]
+    Unavailable {
+        /// The weakest enforcement that would have been accepted.
+        required: Enforcement,
+        /// Why there is none, if the host said so.
+        source: Option<ringfence_platform::Error>,
+    },
+    /// A setting of the policy is not one that can be held.
+    #[error("invalid {setting} {found:?}: expected {expected}")]
+    PolicyInvalid {
+        /// Which setting.
+        setting: &'static str,
+        /// What it has to be.
+        expected: &'static str,
+        /// What it is.
+        found: PathBuf,
+    },
+}
+
+/// A refusal by the policy, with what would have sufficed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Denial {
+    /// What was asked for.
+    pub op: Op,
+    /// The path that was refused.
+    pub path: PathBuf,
+    /// The mode it was judged under.
+    pub mode: Mode,
+    /// Where that mode may write.
+    pub roots: Vec<PathBuf>,
+    /// The narrowest mode that would have sufficed, if one would. Under a mode that allows no
+    /// change this is judged by the spelling alone, since nothing is looked at.
+    pub narrowest: Option<Mode>,
+    /// Who refused.
+    pub by: Layer,
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { op, path, mode, by, .. } = self;
+        write!(f, "cannot {op} {path:?} in {mode} mode: ")?;
+        match by {
+            Layer::Mode => f.write_str("the mode allows no change"),
+            Layer::Roots => f.write_str("no writable root contains it"),
+            Layer::Resolution(_) => {
+                write!(f, "the fence ({by}) found that it leads out of the writable roots")
+            }
+            Layer::Confinement(_) => {
+                write!(f, "the confined thread ({by}) found it moved out of the writable roots")
+            }
+        }
+    }
+}
+
+/// Which layer refused. `Display` gives its stable token.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+#[non_exhaustive]
+pub enum Layer {
+    /// The mode, which allows no change at all.
+    Mode,
+    /// The set of writable roots, of which none is there.
+    Roots,
+    /// The fence, while it resolved the path.
+    Resolution(Resolution),
+    /// The acting thread, which the kernel keeps from writing elsewhere.
+    Confinement(Confinement),
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mode => f.pad("mode"),
+            Self::Roots => f.pad("roots"),
+            Self::Resolution(resolution) => resolution.fmt(f),
+            Self::Confinement(confinement) => confinement.fmt(f),
+        }
+    }
+}
+
+/// What an error means, for a program to decide on. `Display` gives its stable string.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+#[non_exhaustive]
+pub enum Code {
+    /// The policy refuses: mode or containment.
+    FsSandboxDenied,
+    /// The host refuses, not the sandbox: a wider mode would not help.
+    FsPermissionDenied,
+    /// Nothing is there, or the path can name nothing.
+    FsNotFound,
+    /// A directory, FIFO, socket or device where a file is needed.
+    FsNotRegularFile,
+    /// Something else where a directory is needed.
+    FsNotDirectory,
+    /// Something is there that was required to be absent.
+    FsNotObserved,
+    /// What is there is not the version that was required.
+    FsStaleVersion,
+    /// Any other failure of the system; [`Error::reason`] says more.
+    FsIoError,
+    /// The caller cancelled.
+    FsAborted,
+    /// The boundary cannot be held, so nothing is done.
+    SandboxUnavailable,
+    /// A setting of the policy is not valid.
+    PolicyInvalid,
+}
+
+impl Code {
+    /// The stable string.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FsSandboxDenied => "FS_SANDBOX_DENIED",
+            Self::FsPermissionDenied => "FS_PERMISSION_DENIED",
+            Self::FsNotFound => "FS_NOT_FOUND",
+            Self::FsNotRegularFile => "FS_NOT_REGULAR_FILE",
+            Self::FsNotDirectory => "FS_NOT_DIRECTORY",
+            Self::FsNotObserved => "FS_NOT_OBSERVED",
+            Self::FsStaleVersion => "FS_STALE_VERSION",
+            Self::FsIoError => "FS_IO_ERROR",
+            Self::FsAborted => "FS_ABORTED",
+            Self::SandboxUnavailable => "SANDBOX_UNAVAILABLE",
+            Self::PolicyInvalid => "POLICY_INVALID",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What lies behind [`Code::FsIoError`]. `Display` gives its stable token.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// More symlinks on the way than are followed.
+    Loop,
+    /// A name or the path is longer than the system takes.
+    NameTooLong,
+    /// No space is left.
+    NoSpace,
+    /// A quota is used up.
+    Quota,
+    /// Something holds it.
+    Busy,
+    /// The file system cannot do it.
+    Unsupported,
+    /// Anything else; see the source.
+    Other,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Loop => "loop",
+            Self::NameTooLong => "name_too_long",
+            Self::NoSpace => "no_space",
+            Self::Quota => "quota",
+            Self::Busy => "busy",
+            Self::Unsupported => "unsupported",
+            Self::Other => "other",
+        })
+    }
+}
+
+impl Error {
+    /// What the error means.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Denied(_) => Code::FsSandboxDenied,
+            Self::Failed { op, kind, .. } => failed(*op, *kind, self.not_empty()),
+            Self::WrongFence { .. } | Self::Unavailable { .. } => Code::SandboxUnavailable,
+            Self::PolicyInvalid { .. } => Code::PolicyInvalid,
+        }
+    }
+
+    /// What lies behind [`Code::FsIoError`]; nothing for any other code.
+    #[must_use]
+    pub fn reason(&self) -> Option<Reason> {
+        let Self::Failed { kind, .. } = self else { return None };
+        (self.code() == Code::FsIoError).then(|| reason(*kind))
+    }
+
+    /// The operation that was asked for, if the error came after one was.
+    #[must_use]
+    pub fn op(&self) -> Option<Op> {
+        match self {
+            Self::Denied(Denial { op, .. })
+            | Self::Failed { op, .. }
+            | Self::WrongFence { op, .. } => Some(*op),
+            Self::Unavailable { .. } | Self::PolicyInvalid { .. } => None,
+        }
+    }
+
+    /// The system's own error, where there was one.
+    #[must_use]
+    pub fn os_error(&self) -> Option<&io::Error> {
+        std::iter::successors(StdError::source(self), |error| (*error).source())
+            .filter_map(|error| error.downcast_ref())
+            .last()
+    }
+
+    fn not_empty(&self) -> bool {
+        self.os_error().is_some_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty)
+    }
+}
+
+fn failed(op: Op, kind: ErrorKind, not_empty: bool) -> Code {
+    match kind {
+        ErrorKind::Escape => Code::FsSandboxDenied,
+        ErrorKind::InvalidPath | ErrorKind::NotFound => Code::FsNotFound,
+        ErrorKind::AlreadyExists => Code::FsNotObserved,
+        ErrorKind::Stale => Code::FsStaleVersion,
+        ErrorKind::Denied => Code::FsPermissionDenied,
+        ErrorKind::Cancelled => Code::FsAborted,
+        ErrorKind::TooWeak | ErrorKind::ConfinementLost => Code::SandboxUnavailable,
+        ErrorKind::WrongKind if not_empty => Code::FsIoError,
+        ErrorKind::WrongKind => match op {
+            Op::List | Op::CreateDir => Code::FsNotDirectory,
+            Op::Read | Op::Write | Op::Remove | Op::Rename | Op::Symlink => Code::FsNotRegularFile,
+        },
+        ErrorKind::Busy
+        | ErrorKind::Loop
+        | ErrorKind::NameTooLong
+        | ErrorKind::NoSpace
+        | ErrorKind::Quota
+        | ErrorKind::CrossDevice
+        | ErrorKind::Unsupported
+        | ErrorKind::Io
+        | _ => Code::FsIoError,
+    }
+}
+
+fn reason(kind: ErrorKind) -> Reason {
+    match kind {
+        ErrorKind::Loop => Reason::Loop,
+        ErrorKind::NameTooLong => Reason::NameTooLong,
+        ErrorKind::NoSpace => Reason::NoSpace,
+        ErrorKind::Quota => Reason::Quota,
+        ErrorKind::Busy => Reason::Busy,
+        ErrorKind::Unsupported => Reason::Unsupported,
+        ErrorKind::Escape
+        | ErrorKind::InvalidPath
+        | ErrorKind::NotFound
+        | ErrorKind::AlreadyExists
+        | ErrorKind::Stale
+        | ErrorKind::WrongKind
+        | ErrorKind::Denied
+        | ErrorKind::CrossDevice
+        | ErrorKind::Cancelled
+        | ErrorKind::TooWeak
+        | ErrorKind::ConfinementLost
+        | ErrorKind::Io
+        | _ => Reason::Other,
+    }
+}
+
+/// Where another writer's file was left, which has to be said wherever the error is shown.
+struct Stranded<'a>(Option<&'a ringfence_platform::Error>);
+
+impl fmt::Display for Stranded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.and_then(ringfence_platform::Error::stranded) {
+            Some(place) => write!(f, "; another writer's file was left at {place:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(op: Op, kind: ErrorKind) -> (Code, Option<String>) {
+        let error = Error::Failed { op, path: "/ws/a".into(), kind, source: None };
+        (error.code(), error.reason().map(|reason| reason.to_string()))
+    }
+
+    #[test]
+    fn every_kind_of_failure_has_its_code() {
+        for (kind, expected) in [
+            (ErrorKind::Escape, Code::FsSandboxDenied),
+            (ErrorKind::InvalidPath, Code::FsNotFound),
+            (ErrorKind::NotFound, Code::FsNotFound),
+            (ErrorKind::AlreadyExists, Code::FsNotObserved),
+            (ErrorKind::Stale, Code::FsStaleVersion),
+            (ErrorKind::WrongKind, Code::FsNotRegularFile),
+            (ErrorKind::Denied, Code::FsPermissionDenied),
+            (ErrorKind::Cancelled, Code::FsAborted),
+            (ErrorKind::TooWeak, Code::SandboxUnavailable),
+            (ErrorKind::ConfinementLost, Code::SandboxUnavailable),
+        ] {
+            assert_eq!(code(Op::Write, kind), (expected, None), "{kind:?}");
+        }
+        assert_eq!(code(Op::List, ErrorKind::WrongKind).0, Code::FsNotDirectory);
+        assert_eq!(code(Op::CreateDir, ErrorKind::WrongKind).0, Code::FsNotDirectory);
+    }
+
+    #[test]
+    fn any_other_failure_is_an_io_error_with_a_reason() {
+        for (kind, reason) in [
+            (ErrorKind::Loop, "loop"),
+            (ErrorKind::NameTooLong, "name_too_long"),
+            (ErrorKind::NoSpace, "no_space"),
+            (ErrorKind::Quota, "quota"),
+            (ErrorKind::Busy, "busy"),
+            (ErrorKind::Unsupported, "unsupported"),
+            (ErrorKind::CrossDevice, "other"),
+            (ErrorKind::Io, "other"),
+        ] {
+            assert_eq!(code(Op::Rename, kind), (Code::FsIoError, Some(reason.into())), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_denial_escapes_control_characters_and_says_who_refused() {
+        let denial = Denial {
+            op: Op::Write,
+            path: "/out\n\u{1b}[2J".into(),
+            mode: Mode::WorkspaceWrite,
+            roots: vec!["/ws".into()],
+            narrowest: Some(Mode::DangerFullAccess),
+            by: Layer::Resolution(Resolution::Openat2),
+        };
+        assert_eq!(
+            Error::Denied(denial).to_string(),
+            "cannot write \"/out\\n\\u{1b}[2J\" in workspace-write mode: \
+             the fence (openat2) found that it leads out of the writable roots"
+        );
+    }
+}

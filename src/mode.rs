@@ -1,0 +1,80 @@
+//! How far file effects may reach.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// The file-effect ladder. `Ord` is "wider than".
+///
+/// A mode speaks of file changes only: every mode may read whatever the host lets this user read.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Ord, PartialOrd, Hash)]
+pub enum Mode {
+    /// No change anywhere.
+    #[default]
+    ReadOnly,
+    /// Changes beneath the workspace and the temp areas.
+    WorkspaceWrite,
+    /// Changes anywhere this user may make them, without a fence.
+    DangerFullAccess,
+}
+
+impl Mode {
+    pub(crate) const ALL: [Self; 3] =
+        [Self::ReadOnly, Self::WorkspaceWrite, Self::DangerFullAccess];
+
+    /// The stable name, which is also what [`FromStr`] takes.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::DangerFullAccess => "danger-full-access",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| {
+            Error::PolicyInvalid {
+                setting: "mode",
+                expected: "read-only, workspace-write or danger-full-access",
+                found: PathBuf::from(text),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+
+    #[test]
+    fn the_three_names_are_the_whole_set() {
+        for mode in Mode::ALL {
+            assert_eq!(mode.to_string().parse::<Mode>().unwrap(), mode);
+        }
+        for text in ["", "Read-Only", "read_only", "read-only ", "workspace", "full", "danger"] {
+            let error = text.parse::<Mode>().unwrap_err();
+            assert_eq!(error.code(), Code::PolicyInvalid, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_wider_mode_is_greater_and_the_default_is_the_narrowest() {
+        assert!(Mode::ReadOnly < Mode::WorkspaceWrite);
+        assert!(Mode::WorkspaceWrite < Mode::DangerFullAccess);
+        assert_eq!(Mode::default(), Mode::ReadOnly);
+    }
+}

@@ -1,0 +1,110 @@
+//! What the standing policy says of a request.
+
+use std::path::{Path, PathBuf};
+
+use ringfence_platform::Roots;
+
+use crate::error::{Denial, Layer, Result};
+use crate::lexical;
+use crate::mode::Mode;
+use crate::policy::grant::Grant;
+use crate::policy::roots::{self, TempAreas};
+use crate::request::{Op, Request};
+
+/// The standing rules: a mode, and where that mode may write.
+#[derive(Debug)]
+pub struct Policy {
+    mode: Mode,
+    workspace: PathBuf,
+    /// What the mode that has roots would have, opened or not.
+    areas: Vec<PathBuf>,
+    roots: Option<Roots>,
+}
+
+/// What the policy says of one request.
+#[derive(Debug)]
+#[must_use = "a grant that is not spent allows nothing"]
+pub enum Decision {
+    /// It is allowed: one change beneath the grant's roots. What only reads is allowed in every
+    /// mode, anywhere, and its grant is good for no change.
+    Allow(Grant),
+    /// It is refused.
+    Deny(Denial),
+}
+
+impl Policy {
+    /// Loads a policy, and opens the roots that `mode` may write beneath.
+    ///
+    /// # Errors
+    ///
+    /// As [`writable_roots`](crate::writable_roots).
+    pub fn load(mode: Mode, workspace: &Path, temps: &TempAreas) -> Result<Self> {
+        let areas = roots::areas(workspace, temps)?;
+        let roots = roots::open(mode, &areas)?;
+        Ok(Self { mode, workspace: areas[0].clone(), areas, roots })
+    }
+
+    /// The mode.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The canonical workspace, which relative paths are taken against.
+    #[must_use]
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// The writable roots; nothing under a mode that has none.
+    #[must_use]
+    pub fn roots(&self) -> Option<&Roots> {
+        self.roots.as_ref()
+    }
+
+    /// Decides. No I/O and no clock, so a decision can be replayed from its inputs.
+    ///
+    /// Whether a path lies beneath a root is not decided here but by the fence, when it acts.
+    pub fn decide(&self, request: &Request) -> Decision {
+        let (op, mode) = (request.op(), self.mode);
+        match op {
+            Op::Read | Op::List => Decision::Allow(Grant::new(Mode::ReadOnly, None)),
+            Op::Write | Op::CreateDir | Op::Remove | Op::Rename | Op::Symlink => match mode {
+                Mode::WorkspaceWrite | Mode::DangerFullAccess => {
+                    Decision::Allow(Grant::new(mode, self.roots.clone()))
+                }
+                Mode::ReadOnly => Decision::Deny(self.deny_unseen(request)),
+            },
+        }
+    }
+
+    /// The refusal of `path`, which no fence of this policy would let be changed.
+    pub(crate) fn deny(&self, op: Op, path: PathBuf, by: Layer) -> Denial {
+        let wider = Mode::DangerFullAccess;
+        Denial {
+            op,
+            path,
+            mode: self.mode,
+            roots: self.roots.iter().flat_map(Roots::iter).map(|r| r.path().to_owned()).collect(),
+            narrowest: (self.mode < wider).then_some(wider),
+            by,
+        }
+    }
+
+    /// The refusal of a request by the mode alone.
+    fn deny_unseen(&self, request: &Request) -> Denial {
+        let shown = |raw: &Path| {
+            lexical::shown(request.op(), self.workspace(), raw).unwrap_or_else(|_| raw.to_owned())
+        };
+        let first = request.paths().map(shown).next().unwrap_or_default();
+        let within = request
+            .paths()
+            .map(shown)
+            .all(|path| self.areas.iter().any(|area| path.starts_with(area)));
+        let denial = self.deny(request.op(), first, Layer::Mode);
+        Denial {
+            narrowest: if within { Some(Mode::WorkspaceWrite) } else { denial.narrowest },
+            ..denial
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What the tests stand on: a stage to act on, pictures of it before and after, every fence the
+//! host offers, and a way to run a test again under other circumstances.
+
+mod attacker;
+mod base;
+mod child;
+mod fences;
+mod host;
+mod snapshot;
+mod tree;
+
+pub(crate) use attacker::while_exchanging;
+pub(crate) use base::{Base, open_dir};
+pub(crate) use child::{as_user, in_own_process, test_name, this_test, with_own_mounts};
+pub(crate) use fences::{FenceKind, each_fence, each_fence_on, fence_on, offered, open_fence};
+pub(crate) use host::{LeftOut, Needs, is_root, report, say};
+pub(crate) use snapshot::{Effect, NodeKind, Snapshot};
+pub(crate) use tree::{Stage, Tree, dir, fifo, file, hard, link, mode, sock, tmpfs};
