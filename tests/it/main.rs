@@ -4,13 +4,17 @@
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
 mod act;
+mod architecture;
 mod bad_input;
 mod cases;
+mod cli;
 mod confinement;
 mod conformance;
 mod escape;
 mod kernel;
+mod matrix;
 mod raw;
+mod session;
 mod support;
 
 /// A file that no `mod` line names is a test that nobody runs.

@@ -15,4 +15,4 @@ pub(crate) use child::{as_user, in_own_process, test_name, this_test, with_own_m
 pub(crate) use fences::{FenceKind, each_fence, each_fence_on, fence_on, offered, open_fence};
 pub(crate) use host::{LeftOut, Needs, is_root, report, say};
 pub(crate) use snapshot::{Effect, NodeKind, Snapshot};
-pub(crate) use tree::{Stage, Tree, dir, fifo, file, hard, link, mode, sock, tmpfs};
+pub(crate) use tree::{Entry, Stage, Tree, dir, fifo, file, hard, link, mode, sock, tmpfs};
