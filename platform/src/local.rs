@@ -4,7 +4,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::dir::{Dir, Hold, Meta};
+use rustix::fs::OFlags;
+
+use crate::dir::{Dir, Hold, Meta, READ};
 use crate::entry_lock::Locks;
 use crate::error::{ErrorKind, Fault, Result};
 use crate::fence::{Assurance, Confinement, Enforcement, Fence, Gap, Resolution, sealed};
@@ -12,7 +14,7 @@ use crate::mutate;
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
 use crate::pending::Pending;
-use crate::resolve::{Place, Resolve, Scope, Trail, What};
+use crate::resolve::{Place, Resolve, Scope, Trail};
 use crate::roots::{Root, RootId, Roots};
 use crate::stat::{Entry, Follow, Kind, Snapshot, Stat, TargetKey};
 
@@ -97,7 +99,7 @@ impl<R: Resolve> Local<R> {
     }
 
     pub(crate) fn snapshot(&self, root: &Root, path: &Path) -> Result<Snapshot, Fault> {
-        let file = File::from(self.resolver.open(root, path, What::Object)?);
+        let file = File::from(self.resolver.open(root, path, READ)?);
         let meta = Meta::of(&file)?;
         if meta.kind != Kind::File {
             return Err(Fault::new(ErrorKind::WrongKind));
@@ -106,7 +108,7 @@ impl<R: Resolve> Local<R> {
     }
 
     pub(crate) fn entries(&self, root: &Root, path: &Path) -> Result<Vec<Entry>, Fault> {
-        let dir = Dir::from_fd(self.resolver.open(root, path, What::Dir)?);
+        let dir = Dir::from_fd(self.resolver.open(root, path, READ | OFlags::DIRECTORY)?);
         let mut entries = Vec::new();
         for entry in dir.entries()? {
             let (name, kind) = entry?;

@@ -69,38 +69,28 @@ impl Mutation {
     /// The verb of this change, as errors and audit events show it.
     #[must_use]
     pub fn op(&self) -> &'static str {
-        match self {
-            Self::Write { .. } => "write",
-            Self::CreateDir { .. } => "create directory",
-            Self::Remove { .. } => "remove",
-            Self::Rename { .. } => "rename",
-            Self::Exchange { .. } => "exchange",
-            Self::Symlink { .. } => "create symlink",
-        }
-    }
-
-    pub(crate) fn call(&self) -> Call {
-        let second = match self {
-            Self::Rename { to: second, .. } | Self::Exchange { second, .. } => Some(second),
-            Self::Write { .. }
-            | Self::CreateDir { .. }
-            | Self::Remove { .. }
-            | Self::Symlink { .. } => None,
-        };
-        let second = second.map(|second| second.path.clone());
-        Call { op: self.op(), path: self.path().path.clone(), second }
+        self.parts().0
     }
 
     /// The path the change is about; of two, the first.
     #[must_use]
     pub fn path(&self) -> &RootedPath {
+        self.parts().1
+    }
+
+    pub(crate) fn call(&self) -> Call {
+        let (op, path, second) = self.parts();
+        Call { op, path: path.path.clone(), second: second.map(|second| second.path.clone()) }
+    }
+
+    fn parts(&self) -> (&'static str, &RootedPath, Option<&RootedPath>) {
         match self {
-            Self::Write { path, .. }
-            | Self::CreateDir { path, .. }
-            | Self::Remove { path, .. }
-            | Self::Rename { from: path, .. }
-            | Self::Exchange { first: path, .. }
-            | Self::Symlink { path, .. } => path,
+            Self::Write { path, .. } => ("write", path, None),
+            Self::CreateDir { path, .. } => ("create directory", path, None),
+            Self::Remove { path, .. } => ("remove", path, None),
+            Self::Rename { from, to, .. } => ("rename", from, Some(to)),
+            Self::Exchange { first, second } => ("exchange", first, Some(second)),
+            Self::Symlink { path, .. } => ("create symlink", path, None),
         }
     }
 }

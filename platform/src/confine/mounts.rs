@@ -6,7 +6,7 @@
 //! mount of a whole file system has no other side.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::dir::mount_id;
@@ -38,58 +38,48 @@ pub(super) fn beneath(roots: &Roots) -> Mounts {
     worst
 }
 
-fn around(root: &Root, mounts: &[Mount]) -> Option<bool> {
+fn around(root: &Root, mounts: &[Mount<'_>]) -> Option<bool> {
     let id = mount_id(root.dir(), OsStr::new("")).ok()??;
     let own = mounts.iter().find(|mount| mount.id == id)?;
-    let beneath = mounts.iter().filter(|mount| mount.point.starts_with(root.path()));
+    let path = escaped(root.path());
+    let beneath = mounts.iter().filter(|mount| Path::new(mount.point).starts_with(&path));
     Some(std::iter::once(own).chain(beneath).any(Mount::is_part))
 }
 
 /// A line of proc_pid_mountinfo(5).
 #[derive(Debug)]
-struct Mount {
+struct Mount<'t> {
     id: u64,
     /// Which directory of its file system is mounted.
-    root: PathBuf,
-    point: PathBuf,
+    root: &'t OsStr,
+    point: &'t OsStr,
 }
 
-impl Mount {
+impl Mount<'_> {
     fn is_part(&self) -> bool {
-        self.root != Path::new("/")
+        self.root != "/"
     }
 }
 
-fn parse(table: &[u8]) -> Option<Vec<Mount>> {
-    table
-        .split(|&byte| byte == b'\n')
-        .filter(|line| !line.is_empty())
+fn parse(table: &[u8]) -> Option<Vec<Mount<'_>>> {
+    let lines = table.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    lines
         .map(|line| {
-            let mut fields = line.split(|&byte| byte == b' ');
-            let id = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+            let mut fields = line.split(|&byte| byte == b' ').map(OsStr::from_bytes);
+            let id = fields.next()?.to_str()?.parse().ok()?;
             let mut paths = fields.skip(2);
-            Some(Mount { id, root: unescape(paths.next()?), point: unescape(paths.next()?) })
+            Some(Mount { id, root: paths.next()?, point: paths.next()? })
         })
         .collect()
 }
 
-/// Undoes `\040` and its like.
-fn unescape(field: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let [first, after @ ..] = rest {
-        match (first, after) {
-            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
-                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
-                rest = after;
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    OsString::from_vec(bytes).into()
+/// The path as the table spells it.
+fn escaped(path: &Path) -> PathBuf {
+    let escape = |byte: &u8| match byte {
+        b' ' | b'\t' | b'\n' | b'\\' => format!("\\{byte:03o}").into_bytes(),
+        plain => vec![*plain],
+    };
+    OsString::from_vec(path.as_os_str().as_bytes().iter().flat_map(escape).collect()).into()
 }
 
 #[cfg(test)]
@@ -97,15 +87,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_table_is_read_with_its_escapes() {
+    fn a_mount_table_is_read_and_paths_are_spelled_as_in_it() {
         let table = b"27 1 254:0 / / rw - ext4 /dev/vda rw\n\
-            31 27 254:0 /home/u/a\\040b /work\\134x\\040y rw,relatime shared:1 - ext4 /dev/vda rw\n";
+            31 27 254:0 /home/u /work\\134x\\040y rw,relatime shared:1 - ext4 /dev/vda rw\n";
         let mounts = parse(table).unwrap();
         assert_eq!(mounts.iter().map(|m| m.id).collect::<Vec<_>>(), [27, 31]);
-        assert!(!mounts[0].is_part());
-        assert!(mounts[1].is_part());
-        assert_eq!(mounts[1].root, Path::new("/home/u/a b"));
-        assert_eq!(mounts[1].point, Path::new("/work\\x y"));
+        assert_eq!(mounts.iter().map(Mount::is_part).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(mounts[1].point, escaped(Path::new("/work\\x y")));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, mpsc};
 use std::{fmt, fs, thread};
 
+use rustix::fs::OFlags;
+
 use super::landlock;
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
@@ -12,7 +14,7 @@ use crate::fence::{Enforcement, Fence, Options, Resolution};
 use crate::local::Local;
 use crate::mutation::{Mutation, Parents, Precondition, Removal, Terms};
 use crate::path::{LinkText, RelPath, RootedPath};
-use crate::resolve::{Anchor, Openat2, Place, Resolve, Rules, Scope, Trail, What};
+use crate::resolve::{Anchor, Openat2, Place, Resolve, Rules, Scope, Trail};
 use crate::roots::{Root, RootId, Roots};
 use crate::stat::Follow;
 
@@ -38,8 +40,8 @@ where
         self.honest.pin(root, trail, hold).map(&self.bend)
     }
 
-    fn open(&self, root: &Root, path: &Path, what: What) -> Result<OwnedFd, Fault> {
-        self.honest.open(root, path, what)
+    fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault> {
+        self.honest.open(root, path, flags)
     }
 
     fn count_links(&self, root: &Root, path: &Path) -> Result<(), Fault> {

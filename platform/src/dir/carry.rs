@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use rustix::fs::{Gid, Mode, RawMode, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::unix::{Dir, Meta, proc_is_mounted};
+use super::unix::{Dir, Meta, READ, proc_is_mounted};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Digest, Lost, NotKept};
 use crate::path::Name;
@@ -151,7 +151,7 @@ pub(crate) enum Old {
 impl Old {
     /// Gets hold of the regular file at `name`.
     pub(crate) fn at(dir: &Dir, name: &Name) -> Result<Self, Fault> {
-        match dir.open_to_read(name) {
+        match dir.open(name, READ) {
             Ok(file) => Ok(Self::Open(file.into())),
             Err(fault) if fault.kind() == ErrorKind::Denied && proc_is_mounted() => {
                 let mut path = OsString::from(format!("/proc/self/fd/{}/", dir.as_raw_fd()));

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{
@@ -115,10 +114,6 @@ fn kind_of(file_type: FileType) -> Kind {
     }
 }
 
-/// A file without a name, which vanishes by itself unless it is [linked](Dir::link) into place.
-#[derive(Debug)]
-pub(crate) struct Unnamed(pub(crate) File);
-
 impl Dir {
     pub(crate) fn from_fd(fd: OwnedFd) -> Self {
         Self(fd)
@@ -184,7 +179,7 @@ impl Dir {
 
     /// Opens the same directory to read its entries, which must be permitted.
     pub(crate) fn open_itself(&self) -> Result<OwnedFd, Fault> {
-        Ok(rustix::fs::openat(&self.0, ".", READ | DIRECTORY, Mode::empty())?)
+        Ok(rustix::fs::openat(&self.0, ".", READ, Mode::empty())?)
     }
 
     fn open_dir(&self, name: &OsStr, hold: Hold) -> Result<Self, Fault> {
@@ -195,9 +190,9 @@ impl Dir {
         Ok(Self(hold.open(open)?))
     }
 
-    /// Opens what is at `name` for reading, not followed.
-    pub(crate) fn open_to_read(&self, name: &Name) -> Result<OwnedFd, Fault> {
-        let flags = READ | OFlags::NOFOLLOW;
+    /// Opens what is at `name`, not followed, by [`READ`] and perhaps more.
+    pub(crate) fn open(&self, name: &Name, flags: OFlags) -> Result<OwnedFd, Fault> {
+        let flags = flags | OFlags::NOFOLLOW;
         Ok(rustix::fs::openat(&self.0, name.as_os_str(), flags, Mode::empty())?)
     }
 
@@ -259,11 +254,12 @@ impl Dir {
         Ok(fd.into())
     }
 
-    /// Creates a file without a name, or nothing where the file system has no such files.
-    pub(crate) fn create_unnamed(&self, mode: u32) -> Result<Option<Unnamed>, Fault> {
+    /// Creates a file without a name, which vanishes by itself unless it is [linked](Self::link)
+    /// into place. Nothing where the file system has no such files.
+    pub(crate) fn create_unnamed(&self, mode: u32) -> Result<Option<File>, Fault> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.0, ".", flags, mode_bits(mode)) {
-            Ok(fd) => Ok(Some(Unnamed(fd.into()))),
+            Ok(fd) => Ok(Some(fd.into())),
             // EISDIR: what a kernel says that does not know the flag, open(2).
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
             Err(errno) => Err(errno.into()),
@@ -271,15 +267,14 @@ impl Dir {
     }
 
     /// Gives an unnamed file the name `name`, which must be free.
-    pub(crate) fn link(&self, file: &Unnamed, name: &Name) -> Result<(), Fault> {
+    pub(crate) fn link(&self, file: &File, name: &Name) -> Result<(), Fault> {
         let to = name.as_os_str();
-        match rustix::fs::linkat(&file.0, "", &self.0, to, AtFlags::EMPTY_PATH) {
+        match rustix::fs::linkat(file, "", &self.0, to, AtFlags::EMPTY_PATH) {
             // What a kernel before 6.10 says to a caller without CAP_DAC_READ_SEARCH.
             Err(Errno::NOENT) if proc_is_mounted() => {
-                let from = format!("/proc/self/fd/{}", file.0.as_raw_fd());
+                let from = format!("/proc/self/fd/{}", file.as_raw_fd());
                 Ok(rustix::fs::linkat(CWD, from, &self.0, to, AtFlags::SYMLINK_FOLLOW)?)
             }
-            Err(Errno::NOENT) => Err(Fault::new(ErrorKind::Unsupported)),
             done => Ok(done?),
         }
     }
@@ -300,11 +295,11 @@ impl Dir {
         };
         match rustix::fs::renameat_with(&self.0, old, &to_dir.0, new, flags) {
             // EINVAL also says that a directory would lie within itself.
-            Err(Errno::INVAL | Errno::NOSYS) => match (onto, self.look(from)?) {
-                (_, None) => Err(Fault::new(ErrorKind::NotFound)),
-                (_, Some(Meta { kind: Kind::Dir, .. })) => Err(Fault::from(Errno::INVAL)),
-                (Onto::Nothing, Some(_)) => self.link_then_unlink(from, to_dir, to),
-                (Onto::Anything | Onto::Swap, Some(_)) => Err(Fault::new(ErrorKind::Unsupported)),
+            Err(Errno::INVAL | Errno::NOSYS) => match self.look(from)?.map(|meta| meta.kind) {
+                None => Err(Errno::NOENT.into()),
+                Some(Kind::Dir) => Err(Errno::INVAL.into()),
+                Some(_) if onto == Onto::Nothing => self.link_then_unlink(from, to_dir, to),
+                Some(_) => Err(Errno::OPNOTSUPP.into()),
             },
             done => Ok(done?),
         }
@@ -314,9 +309,7 @@ impl Dir {
     fn link_then_unlink(&self, from: &Name, to_dir: &Self, to: &Name) -> Result<(), Fault> {
         let (old, new) = (from.as_os_str(), to.as_os_str());
         match rustix::fs::linkat(&self.0, old, &to_dir.0, new, AtFlags::empty()) {
-            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                Err(Fault::new(ErrorKind::Unsupported))
-            }
+            Err(Errno::PERM) => Err(Errno::OPNOTSUPP.into()),
             Err(errno) => Err(errno.into()),
             Ok(()) => self.unlink(from),
         }
@@ -347,28 +340,26 @@ impl Dir {
     }
 
     /// Takes the advisory lock of this directory, which keeps other processes of this library from
-    /// acting on its entries. Nothing where it cannot be had: the directory is not held for
-    /// reading, or the file system has no locks.
-    pub(crate) fn lock(&self, cancel: &Cancel) -> Result<Option<FileLock<'_>>, Fault> {
+    /// acting on its entries, for as long as the directory is held. `false` where it cannot be had:
+    /// the directory is not held for reading, or the file system has no locks.
+    pub(crate) fn lock(&self, cancel: &Cancel) -> Result<bool, Fault> {
         let began = Instant::now();
         let mut pause = Duration::from_micros(20);
         loop {
             match rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(FileLock(self))),
-                Err(Errno::WOULDBLOCK) if cancel.is_cancelled() => {
+                Ok(()) => return Ok(true),
+                Err(Errno::BADF | Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                    return Ok(false);
+                }
+                Err(Errno::WOULDBLOCK | Errno::INTR) if cancel.is_cancelled() => {
                     return Err(Fault::new(ErrorKind::Cancelled));
                 }
-                Err(Errno::WOULDBLOCK) if began.elapsed() > LOCK_DEADLINE => {
-                    return Err(Fault::new(ErrorKind::Busy));
-                }
-                Err(Errno::WOULDBLOCK) => std::thread::sleep(pause),
-                Err(Errno::INTR) => {}
-                Err(Errno::BADF | Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                    return Ok(None);
+                Err(Errno::WOULDBLOCK | Errno::INTR) if began.elapsed() < LOCK_DEADLINE => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(2));
                 }
                 Err(errno) => return Err(errno.into()),
             }
-            pause = (pause * 2).min(Duration::from_millis(2));
         }
     }
 
@@ -429,19 +420,6 @@ pub(crate) fn mount_id(dir: impl AsFd, path: &OsStr) -> Result<Option<u64>, Faul
     }
 }
 
-/// The advisory lock of a directory; released when dropped.
-#[derive(Debug)]
-pub(crate) struct FileLock<'d>(&'d Dir);
-
-impl Drop for FileLock<'_> {
-    fn drop(&mut self) {
-        // Closing the descriptor would do as well; this is for the case that it is kept.
-        if let Err(errno) = rustix::fs::flock(&self.0.0, FlockOperation::Unlock) {
-            tracing::debug!(%errno, "directory lock not released before its descriptor");
-        }
-    }
-}
-
 fn mode_bits(mode: u32) -> Mode {
     Mode::from_bits_truncate(mode as RawMode)
 }
@@ -452,17 +430,5 @@ fn is_procfs(statfs: rustix::fs::StatFs) -> bool {
 
 /// Whether `/proc` is a proc file system and not a directory that anybody may have filled.
 pub(crate) fn proc_is_mounted() -> bool {
-    const UNKNOWN: u8 = 0;
-    const NO: u8 = 1;
-    const YES: u8 = 2;
-    // Not a lock of any kind, so that a child made by fork(2) cannot hang on it.
-    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
-    match KNOWN.load(Ordering::Relaxed) {
-        UNKNOWN => {
-            let mounted = rustix::fs::statfs("/proc").is_ok_and(is_procfs);
-            KNOWN.store(if mounted { YES } else { NO }, Ordering::Relaxed);
-            mounted
-        }
-        known => known == YES,
-    }
+    rustix::fs::statfs("/proc").is_ok_and(is_procfs)
 }

@@ -33,10 +33,9 @@ pub(super) fn rename<R: Resolve>(
         }
         Precondition::Matches { stamp, digest } => {
             let expected = Expected { stamp, digest: digest.as_ref() };
-            let lock = to.0.lock(act.cancel())?;
+            let locked = to.0.lock(act.cancel())?;
             replace(from, to, expected)?;
-            let cas = if lock.is_some() { Cas::Atomic } else { Cas::Checked };
-            Ok((Effect::Renamed, cas))
+            Ok((Effect::Renamed, if locked { Cas::Atomic } else { Cas::Checked }))
         }
     };
     on_both(act, from, to, hold, change)

@@ -45,9 +45,9 @@ pub(super) fn write<R: Resolve>(
             continue;
         }
         // Only a comparison needs to keep other processes out. What publishes in one call does not.
-        let file_lock = match when {
+        let locked = match when {
             Precondition::Matches { .. } => anchor.dir.lock(act.cancel())?,
-            Precondition::None | Precondition::Absent => None,
+            Precondition::None | Precondition::Absent => false,
         };
         let rules = act.local.resolver().rules();
         let found = match rules.look(&anchor.dir, &anchor.leaf)? {
@@ -75,7 +75,7 @@ pub(super) fn write<R: Resolve>(
         let key = TargetKey::entry(dir, anchor.leaf.as_os_str());
         let cas = match when {
             Precondition::None => Cas::Unconditional,
-            Precondition::Matches { .. } if file_lock.is_none() => Cas::Checked,
+            Precondition::Matches { .. } if !locked => Cas::Checked,
             Precondition::Absent | Precondition::Matches { .. } => done.cas,
         };
         let durability = act.settle(&anchor.dir)?;
@@ -120,10 +120,10 @@ fn create<R: Resolve>(
     };
     // A file without a name leaves nothing behind, whatever happens.
     if let Some(unnamed) = dir.create_unnamed(NEW_FILE)? {
-        fill(act, &unnamed.0, contents)?;
+        fill(act, &unnamed, contents)?;
         act.live()?;
         match dir.link(&unnamed, leaf) {
-            Ok(()) => return created(&unnamed.0),
+            Ok(()) => return created(&unnamed),
             Err(fault) if fault.kind() == ErrorKind::AlreadyExists => return taken(fault),
             // There may be no hard links here. What else it is, the named file meets too.
             Err(_) => {}

@@ -9,6 +9,8 @@ use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
 use crate::dir::{Dir, Hold, Meta, mount_id};
 use crate::error::{ErrorKind, Fault};
 use crate::fence::{Options, Resolution};
@@ -28,8 +30,9 @@ pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
     /// Pins the deepest directory on the way that exists.
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault>;
 
-    /// Opens what `path` leads to, a symlink in the last place followed.
-    fn open(&self, root: &Root, path: &Path, what: What) -> Result<OwnedFd, Fault>;
+    /// Opens what `path` leads to, a symlink in the last place followed, by [`READ`](crate::dir::READ)
+    /// and perhaps more.
+    fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault>;
 
     /// Fails if more symlinks are on the way of the whole of `path`, the last place included, than
     /// the kernel follows.
@@ -93,15 +96,6 @@ pub(crate) struct Anchor {
     pub(crate) leaf: Name,
     /// Whether a symlink's text asked for a directory here by a slash at its end.
     pub(crate) must_be_dir: bool,
-}
-
-/// What is to be opened.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum What {
-    /// Whatever is there, to read it.
-    Object,
-    /// A directory, to list it.
-    Dir,
 }
 
 /// How far a path may lead.

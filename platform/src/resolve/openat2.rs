@@ -8,8 +8,8 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::trail::Last;
-use super::{Anchor, Place, Resolve, Rules, Scope, Trail, What};
-use crate::dir::{Dir, Hold, Meta, READ};
+use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
+use crate::dir::{Dir, Hold, Meta};
 use crate::error::{ErrorKind, Fault, Result, Step};
 use crate::fence::{Options, Resolution};
 use crate::path::Name;
@@ -139,11 +139,7 @@ impl Resolve for Openat2 {
         Err(Fault::new(ErrorKind::Busy))
     }
 
-    fn open(&self, root: &Root, path: &Path, what: What) -> Result<OwnedFd, Fault> {
-        let flags = match what {
-            What::Object => READ,
-            What::Dir => READ | OFlags::DIRECTORY,
-        };
+    fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault> {
         self.call(root, path, flags).map_err(|errno| Fault::os(Step::Resolve, errno))
     }
 

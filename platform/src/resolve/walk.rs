@@ -12,8 +12,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use super::trail::{Last, MOST_LINKS};
-use super::{Anchor, Place, Resolve, Rules, Scope, Trail, What};
+use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
 use crate::dir::{Dir, Hold, Meta};
 use crate::error::{ErrorKind, Fault};
 use crate::fence::{Options, Resolution};
@@ -37,7 +39,7 @@ impl Walk {
     fn descend(&self, root: &Root, path: &Path, mut links: usize) -> Result<Descent, Fault> {
         let mut down = Descent { below: None, names: vec![], missing: vec![] };
         let mut steps = Steps::new(path);
-        while let Some(step) = steps.next() {
+        while let Some((step, of_link)) = steps.next() {
             match step.as_bytes() {
                 b"" | b"." => continue,
                 b".." => {
@@ -57,20 +59,14 @@ impl Walk {
                     down.below = Some(dir);
                     down.names.push(name);
                 }
-                Err(fault)
-                    if fault.kind() == ErrorKind::NotFound
-                        && steps.is_in_link()
-                        && self.rules.scope != Scope::ByText =>
-                {
-                    return Err(fault);
-                }
                 Err(fault) if fault.kind() == ErrorKind::NotFound => {
-                    down.missing.push(name);
-                    for rest in steps {
-                        // A `..` below what is missing leads nowhere.
-                        let rest = Name::new(&rest).ok_or(Fault::new(ErrorKind::NotFound))?;
-                        down.missing.push(rest);
+                    // Only hints go on where a link dangles, and nothing where `..` would.
+                    if of_link && self.rules.scope != Scope::ByText {
+                        return Err(fault);
                     }
+                    let rest = steps.ahead.iter().rev().map(|step| Name::new(step));
+                    down.missing =
+                        [Some(name)].into_iter().chain(rest).collect::<Option<_>>().ok_or(fault)?;
                     break;
                 }
                 Err(fault) if fault.kind() == ErrorKind::WrongKind => {
@@ -86,7 +82,7 @@ impl Walk {
                     }
                     let Some(text) = down.dir(root).read_link(&name)? else {
                         // A directory has taken its place.
-                        steps.push_link(name.into_os_string().into());
+                        steps.push(Path::new(&step));
                         continue;
                     };
                     if text.has_root() {
@@ -96,7 +92,7 @@ impl Walk {
                         down.below = None;
                         down.names.clear();
                     }
-                    steps.push_link(text);
+                    steps.push(&text);
                 }
                 Err(fault) => return Err(fault),
             }
@@ -159,26 +155,21 @@ impl Resolve for Walk {
         Ok(Place::Entry(Anchor { dir, missing, leaf, must_be_dir }))
     }
 
-    fn open(&self, root: &Root, path: &Path, what: What) -> Result<OwnedFd, Fault> {
+    fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault> {
         let mut trail = Trail::starting_at(path.to_owned())?;
         loop {
-            let anchor = match self.pin(root, &trail, Hold::Place)? {
-                Place::Dir(dir) => return dir.open_itself(),
-                Place::Entry(anchor) if anchor.missing.is_empty() => anchor,
-                Place::Entry(_) => return Err(Fault::new(ErrorKind::NotFound)),
-            };
-            match self.rules.look(&anchor.dir, &anchor.leaf)? {
+            let Anchor { dir, missing, leaf, must_be_dir } =
+                match self.pin(root, &trail, Hold::Place)? {
+                    Place::Dir(dir) => return dir.open_itself(),
+                    Place::Entry(anchor) => anchor,
+                };
+            match self.rules.look(&dir, &leaf)?.filter(|_| missing.is_empty()) {
                 None => return Err(Fault::new(ErrorKind::NotFound)),
                 Some(meta) if meta.kind == Kind::Symlink => {
-                    trail.follow(self, root, &anchor.dir, &anchor.leaf, &meta)?;
+                    trail.follow(self, root, &dir, &leaf, &meta)?;
                 }
-                Some(meta) if meta.kind == Kind::Dir => {
-                    return anchor.dir.enter(&anchor.leaf, Hold::Place)?.open_itself();
-                }
-                Some(_) if what == What::Dir || anchor.must_be_dir => {
-                    return Err(Fault::new(ErrorKind::WrongKind));
-                }
-                Some(_) => return anchor.dir.open_to_read(&anchor.leaf),
+                Some(_) if must_be_dir => return dir.open(&leaf, flags | OFlags::DIRECTORY),
+                Some(_) => return dir.open(&leaf, flags),
             }
         }
     }
@@ -213,46 +204,31 @@ impl Descent {
     }
 }
 
-/// The components still to go, those of the link that was met last first.
+/// The components still to go, the next one last.
 #[derive(Debug)]
 struct Steps {
-    /// Each text and how far it has been walked; the first is the path itself.
-    texts: Vec<(OsString, usize)>,
+    ahead: Vec<OsString>,
+    /// How many of them are of the path itself; those above are of links that were met on it.
+    own: usize,
 }
 
 impl Steps {
     fn new(path: &Path) -> Self {
-        Self { texts: vec![(path.as_os_str().to_owned(), 0)] }
+        let mut steps = Self { ahead: Vec::new(), own: 0 };
+        steps.push(path);
+        steps.own = steps.ahead.len();
+        steps
     }
 
-    fn push_link(&mut self, text: PathBuf) {
-        self.texts.push((text.into_os_string(), 0));
+    fn push(&mut self, text: &Path) {
+        let components = text.as_os_str().as_bytes().rsplit(|&byte| byte == b'/');
+        self.ahead.extend(components.map(|name| OsString::from_vec(name.to_owned())));
     }
 
-    /// Whether what comes, or came last, is from a link and not from the path itself.
-    fn is_in_link(&self) -> bool {
-        self.texts.len() > 1
-    }
-}
-
-impl Iterator for Steps {
-    type Item = OsString;
-
-    fn next(&mut self) -> Option<OsString> {
-        loop {
-            let (text, at) = self.texts.last_mut()?;
-            let rest = &text.as_bytes()[*at..];
-            if rest.is_empty() {
-                if self.texts.len() == 1 {
-                    return None;
-                }
-                self.texts.pop();
-                continue;
-            }
-            let length = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
-            let step = OsString::from_vec(rest[..length].to_owned());
-            *at += (length + 1).min(rest.len());
-            return Some(step);
-        }
+    /// The next component, and whether it is of a link.
+    fn next(&mut self) -> Option<(OsString, bool)> {
+        let of_link = self.ahead.len() > self.own;
+        self.own = self.own.min(self.ahead.len().saturating_sub(1));
+        Some((self.ahead.pop()?, of_link))
     }
 }
