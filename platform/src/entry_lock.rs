@@ -4,7 +4,6 @@
 //! the two. The lock is process-wide, since two fences may overlap, and it is taken inside the
 //! fence, by identity of the directory and name, so no caller can forget it or spell around it.
 
-use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -14,8 +13,6 @@ use crate::error::{ErrorKind, Fault};
 use crate::path::Name;
 use crate::stat::FileId;
 
-/// Entries share stripes; two that do only wait for each other without need.
-const STRIPES: usize = 64;
 /// How often somebody who waits looks whether they were cancelled.
 const GLANCE: Duration = Duration::from_millis(20);
 /// How long opening a fence waits for the table. Only a child of `fork(2)` can find it held for
@@ -26,28 +23,30 @@ const TABLE_DEADLINE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Locks {
     process: u32,
-    stripes: [Stripe; STRIPES],
-}
-
-#[derive(Debug, Default)]
-struct Stripe {
-    turn: Mutex<Turn>,
+    queue: Mutex<Queue>,
     moved_on: Condvar,
 }
 
-/// Numbered tickets, as at a counter.
+/// Everybody who holds an entry or waits for one, in the order in which they came.
 #[derive(Debug, Default)]
-struct Turn {
-    serving: u64,
+struct Queue {
+    tickets: Vec<Ticket>,
     next: u64,
-    /// Tickets whose holders left before they were served.
-    gone: BTreeSet<u64>,
+}
+
+/// Wants one entry, or two at once, each by a hash. Two entries that share one only wait for each
+/// other without need.
+#[derive(Debug)]
+struct Ticket {
+    number: u64,
+    entries: [u64; 2],
 }
 
 /// One or two entries, held until dropped.
 #[derive(Debug)]
 pub(crate) struct EntryLock<'l> {
-    stripes: [Option<&'l Stripe>; 2],
+    locks: &'l Locks,
+    number: u64,
     /// Whether somebody else was served first, so that what was looked up before may be old.
     pub(crate) waited: bool,
 }
@@ -57,7 +56,6 @@ impl Locks {
     /// by threads that do not exist.
     pub(crate) fn of_this_process() -> Result<Arc<Self>, Fault> {
         static TABLE: Mutex<Option<Arc<Locks>>> = Mutex::new(None);
-        let process = std::process::id();
         let began = Instant::now();
         let mut table = loop {
             match TABLE.try_lock() {
@@ -69,14 +67,14 @@ impl Locks {
                 Err(TryLockError::WouldBlock) => std::thread::yield_now(),
             }
         };
-        match &*table {
-            Some(locks) if locks.process == process => Ok(Arc::clone(locks)),
-            _ => Ok(Arc::clone(table.insert(Arc::new(Self::new())))),
+        if !table.as_ref().is_some_and(|locks| locks.is_mine()) {
+            *table = Some(Arc::new(Self::new()));
         }
+        Ok(Arc::clone(table.as_ref().expect("it was just made")))
     }
 
     fn new() -> Self {
-        Self { process: std::process::id(), stripes: std::array::from_fn(|_| Stripe::default()) }
+        Self { process: std::process::id(), queue: Mutex::default(), moved_on: Condvar::new() }
     }
 
     /// Whether this is the table of the calling process, and not of one that it was forked from.
@@ -87,84 +85,62 @@ impl Locks {
     /// Waits for the entry `name` of the directory `dir`.
     pub(crate) fn entry(
         &self,
-        dir: FileId,
-        name: &Name,
+        entry: (FileId, &Name),
         cancel: &Cancel,
     ) -> Result<EntryLock<'_>, Fault> {
-        let (stripe, waited) = self.stripes[index(dir, name)].wait(cancel)?;
-        Ok(EntryLock { stripes: [Some(stripe), None], waited })
+        self.entries(entry, entry, cancel)
     }
 
-    /// Waits for two entries, in an order that is the same for everybody.
+    /// Waits for two entries at once.
     pub(crate) fn entries(
         &self,
         first: (FileId, &Name),
         second: (FileId, &Name),
         cancel: &Cancel,
     ) -> Result<EntryLock<'_>, Fault> {
-        let mut both = [index(first.0, first.1), index(second.0, second.1)];
-        both.sort_unstable();
-        let (one, waited) = self.stripes[both[0]].wait(cancel)?;
-        let mut lock = EntryLock { stripes: [Some(one), None], waited };
-        if both[0] != both[1] {
-            let (other, waited) = self.stripes[both[1]].wait(cancel)?;
-            lock.stripes[1] = Some(other);
-            lock.waited |= waited;
+        let entries = [first, second].map(|entry| {
+            let mut hasher = DefaultHasher::new();
+            entry.hash(&mut hasher);
+            hasher.finish()
+        });
+        let mut queue = self.queue();
+        let number = queue.next;
+        queue.next += 1;
+        queue.tickets.push(Ticket { number, entries });
+        // Leaves the queue when it is dropped, served or not.
+        let mut lock = EntryLock { locks: self, number, waited: false };
+        while queue.serves_before(number, entries) {
+            lock.waited = true;
+            if cancel.is_cancelled() {
+                drop(queue);
+                return Err(Fault::new(ErrorKind::Cancelled));
+            }
+            let woken = self.moved_on.wait_timeout(queue, GLANCE);
+            queue = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         Ok(lock)
     }
-}
 
-fn index(dir: FileId, name: &Name) -> usize {
-    let mut hasher = DefaultHasher::new();
-    (dir, name).hash(&mut hasher);
-    usize::try_from(hasher.finish() % STRIPES as u64).expect("it is less than the stripes")
-}
-
-impl Stripe {
-    fn turn(&self) -> MutexGuard<'_, Turn> {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         // No code that can panic runs while it is held.
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn wait(&self, cancel: &Cancel) -> Result<(&Self, bool), Fault> {
-        let mut turn = self.turn();
-        let ticket = turn.next;
-        turn.next += 1;
-        let waited = turn.serving != ticket;
-        while turn.serving != ticket {
-            if cancel.is_cancelled() {
-                turn.gone.insert(ticket);
-                return Err(Fault::new(ErrorKind::Cancelled));
-            }
-            turn =
-                self.moved_on.wait_timeout(turn, GLANCE).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        Ok((self, waited))
-    }
-
-    fn leave(&self) {
-        let mut turn = self.turn();
-        turn.serving += 1;
-        loop {
-            let serving = turn.serving;
-            if !turn.gone.remove(&serving) {
-                break;
-            }
-            turn.serving += 1;
-        }
-        let others_wait = turn.next != turn.serving;
-        drop(turn);
-        if others_wait {
-            self.moved_on.notify_all();
-        }
+impl Queue {
+    /// Whether somebody who came before `number` holds or awaits one of `entries`.
+    fn serves_before(&self, number: u64, entries: [u64; 2]) -> bool {
+        let earlier = self.tickets.iter().take_while(|ticket| ticket.number != number);
+        earlier.into_iter().any(|ticket| ticket.entries.iter().any(|e| entries.contains(e)))
     }
 }
 
 impl Drop for EntryLock<'_> {
     fn drop(&mut self) {
-        for stripe in self.stripes.iter().flatten() {
-            stripe.leave();
+        let mut queue = self.locks.queue();
+        queue.tickets.retain(|ticket| ticket.number != self.number);
+        if !queue.tickets.is_empty() {
+            self.locks.moved_on.notify_all();
         }
     }
 }
@@ -186,20 +162,19 @@ mod tests {
     fn one_at_a_time_is_served_and_in_the_order_of_asking() {
         let locks = Locks::new();
         let entry = name("an entry of the order test");
-        let held = locks.entry(DIR, &entry, &Cancel::never()).unwrap();
+        let held = locks.entry((DIR, &entry), &Cancel::never()).unwrap();
         let (tell, told) = mpsc::channel();
         std::thread::scope(|scope| {
             for number in 0..8 {
-                let stripe = &locks.stripes[index(DIR, &entry)];
-                let before = stripe.turn().next;
+                let before = locks.queue().next;
                 let (locks, entry, tell) = (&locks, &entry, tell.clone());
                 scope.spawn(move || {
-                    let lock = locks.entry(DIR, entry, &Cancel::never()).unwrap();
+                    let lock = locks.entry((DIR, entry), &Cancel::never()).unwrap();
                     assert!(lock.waited);
                     tell.send(number).unwrap();
                     drop(lock);
                 });
-                while stripe.turn().next == before {
+                while locks.queue().next == before {
                     std::thread::yield_now();
                 }
             }
@@ -213,13 +188,13 @@ mod tests {
     fn whoever_cancels_leaves_the_queue_and_the_next_is_served() {
         let locks = Locks::new();
         let entry = name("an entry of the cancel test");
-        let held = locks.entry(DIR, &entry, &Cancel::never()).unwrap();
+        let held = locks.entry((DIR, &entry), &Cancel::never()).unwrap();
         let cancelled = Cancel::new();
         cancelled.cancel();
-        let fault = locks.entry(DIR, &entry, &cancelled).unwrap_err();
-        assert_eq!(fault.kind(), ErrorKind::Cancelled);
+        let fault = locks.entry((DIR, &entry), &cancelled).unwrap_err();
+        assert_eq!(fault.kind, ErrorKind::Cancelled);
         drop(held);
-        assert!(!locks.entry(DIR, &entry, &Cancel::never()).unwrap().waited);
+        assert!(!locks.entry((DIR, &entry), &Cancel::never()).unwrap().waited);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What happened to a call.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -88,15 +89,6 @@ pub(crate) enum Step {
 }
 
 impl Error {
-    pub(crate) fn new(op: &'static str, path: impl Into<PathBuf>, kind: ErrorKind) -> Self {
-        Fault::new(kind).at(op, path)
-    }
-
-    pub(crate) fn because(mut self, source: impl Into<io::Error>) -> Self {
-        self.0.fault.source = Some(source.into());
-        self
-    }
-
     /// What went wrong, for a program to decide on.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -122,13 +114,13 @@ impl Error {
         self.0.fault.confined
     }
 
-    /// Where a foreign writer's file lies that could not be put back, if that happened.
+    /// By what name a foreign writer's file lies beside the target, if it could not be put back.
     ///
-    /// Only a third writer that acts between two exchanges of a guarded write can cause it. The
+    /// Only a third writer that acts between two exchanges of a guarded change can cause it. The
     /// file is whole; it only has another name.
     #[must_use]
-    pub fn stranded(&self) -> Option<&Path> {
-        self.0.fault.stranded()
+    pub fn stranded(&self) -> Option<&OsStr> {
+        self.0.fault.stranded.as_deref()
     }
 }
 
@@ -142,8 +134,8 @@ impl fmt::Debug for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {} {:?}: {}", self.op(), self.path(), self.kind())?;
-        if let Some(place) = self.stranded() {
-            write!(f, "; another writer's file was left at {place:?}")?;
+        if let Some(name) = self.stranded() {
+            write!(f, "; another writer's file was left beside it as {name:?}")?;
         }
         Ok(())
     }
@@ -182,11 +174,14 @@ fn classify(step: Step, error: &io::Error) -> ErrorKind {
 /// it allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    kind: ErrorKind,
-    source: Option<io::Error>,
-    stranded: Option<PathBuf>,
-    second: bool,
-    confined: bool,
+    pub(crate) kind: ErrorKind,
+    pub(crate) source: Option<io::Error>,
+    /// The name by which a file is left that is not ours and could not be put back.
+    pub(crate) stranded: Option<OsString>,
+    /// It is about the second of two paths.
+    pub(crate) second: bool,
+    /// The domain of the confined thread refused.
+    pub(crate) confined: bool,
 }
 
 impl Fault {
@@ -196,43 +191,7 @@ impl Fault {
 
     pub(crate) fn os(step: Step, source: impl Into<io::Error>) -> Self {
         let source = source.into();
-        let kind = classify(step, &source);
-        Self { source: Some(source), ..Self::new(kind) }
-    }
-
-    pub(crate) fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    pub(crate) fn with_kind(self, kind: ErrorKind) -> Self {
-        Self { kind, ..self }
-    }
-
-    pub(crate) fn stranded_at(self, place: PathBuf) -> Self {
-        Self { stranded: Some(place), ..self }
-    }
-
-    /// It is about the second of two paths.
-    pub(crate) fn about_the_second(self) -> Self {
-        Self { second: true, ..self }
-    }
-
-    pub(crate) fn is_about_the_second(&self) -> bool {
-        self.second
-    }
-
-    /// The domain of the confined thread refused, which makes it an escape.
-    pub(crate) fn by_confinement(self) -> Self {
-        Self { confined: true, ..self.with_kind(ErrorKind::Escape) }
-    }
-
-    /// Where a file lies that is not ours and could not be put back.
-    pub(crate) fn stranded(&self) -> Option<&Path> {
-        self.stranded.as_deref()
-    }
-
-    pub(crate) fn is_stranded(&self) -> bool {
-        self.stranded.is_some()
+        Self { kind: classify(step, &source), source: Some(source), ..Self::new(ErrorKind::Io) }
     }
 
     pub(crate) fn at(self, op: &'static str, path: impl Into<PathBuf>) -> Error {
@@ -285,15 +244,15 @@ mod tests {
         ];
         for (errno, kind) in table {
             for step in [Step::Resolve, Step::Act] {
-                assert_eq!(Fault::os(step, errno).kind(), kind, "{errno:?}");
+                assert_eq!(Fault::os(step, errno).kind, kind, "{errno:?}");
             }
         }
     }
 
     #[test]
     fn leaving_the_root_is_an_escape_and_another_file_system_is_not() {
-        assert_eq!(Fault::os(Step::Resolve, Errno::XDEV).kind(), ErrorKind::Escape);
-        assert_eq!(Fault::os(Step::Act, Errno::XDEV).kind(), ErrorKind::CrossDevice);
+        assert_eq!(Fault::os(Step::Resolve, Errno::XDEV).kind, ErrorKind::Escape);
+        assert_eq!(Fault::os(Step::Act, Errno::XDEV).kind, ErrorKind::CrossDevice);
     }
 
     #[test]

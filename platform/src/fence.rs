@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{fmt, io};
 
 use crate::confine;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Fault, Result};
 use crate::local::Local;
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
@@ -227,8 +227,8 @@ pub fn open(roots: &Roots, options: Options) -> Result<Box<dyn Fence>> {
         // The first is about the strongest kind, and so what there is to mend.
         why_not.get_or_insert(reason);
     }
-    let refusal = Error::new("open a fence on", first_path(roots), ErrorKind::TooWeak);
-    Err(refusal.because(why_not.expect("there is more than one kind of fence")))
+    Err(Fault { source: why_not, ..Fault::new(ErrorKind::TooWeak) }
+        .at("open a fence on", first_path(roots)))
 }
 
 /// Every fence this host can put around `roots`, strongest first. For tests and diagnostics.

@@ -22,9 +22,9 @@ use crate::stat::{Entry, Follow, Kind, Snapshot, Stat, TargetKey};
 #[derive(Debug)]
 pub(crate) struct Local<R> {
     roots: Roots,
-    resolver: R,
+    pub(crate) resolver: R,
     assurance: Assurance,
-    locks: Arc<Locks>,
+    pub(crate) locks: Arc<Locks>,
 }
 
 impl<R: Resolve> Local<R> {
@@ -39,14 +39,6 @@ impl<R: Resolve> Local<R> {
         let (resolution, confinement) = (R::RESOLUTION, Confinement::Nothing);
         let assurance = Assurance { level, resolution, confinement, gaps };
         Ok(Self { roots, resolver, assurance, locks })
-    }
-
-    pub(crate) fn resolver(&self) -> &R {
-        &self.resolver
-    }
-
-    pub(crate) fn locks(&self) -> &Locks {
-        &self.locks
     }
 
     pub(crate) fn root(&self, id: RootId) -> Result<&Root, Fault> {
@@ -68,6 +60,16 @@ impl<R: Resolve> Local<R> {
         mutate::run(self, mutation, terms, enforcement).map_err(|fault| call.failed(fault))
     }
 
+    fn read<T>(
+        &self,
+        op: &'static str,
+        RootedPath { root, path }: &RootedPath,
+        read: impl FnOnce(&Root, &Path) -> Result<T, Fault>,
+    ) -> Result<T> {
+        let found = self.root(*root).and_then(|root| read(root, path.as_path()));
+        found.map_err(|fault| fault.at(op, path.as_path()))
+    }
+
     /// What a path names, or would.
     pub(crate) fn place(&self, root: &Root, path: &Path, follow: Follow) -> Result<Stat, Fault> {
         let mut trail = Trail::starting_at(path.to_owned())?;
@@ -81,24 +83,21 @@ impl<R: Resolve> Local<R> {
                     anchor.missing.iter().chain([&anchor.leaf]).map(|n| n.as_os_str()).collect();
                 return Ok(Stat { key: TargetKey::entry(anchor.dir.id()?, rest), found: None });
             }
-            let found = self.resolver.rules().look(&anchor.dir, &anchor.leaf)?;
-            match found {
+            match self.resolver.rules().look(&anchor.dir, &anchor.leaf)? {
                 Some(link) if link.kind == Kind::Symlink && follow == Follow::Yes => {
                     trail.follow(&self.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
                 }
                 Some(meta) if meta.kind == Kind::Dir => return Ok(whole(meta)),
                 Some(_) if anchor.must_be_dir => return Err(Fault::new(ErrorKind::WrongKind)),
                 found => {
-                    return Ok(Stat {
-                        key: TargetKey::entry(anchor.dir.id()?, anchor.leaf.as_os_str()),
-                        found: found.map(|meta| (meta.kind, meta.stamp)),
-                    });
+                    let key = TargetKey::entry(anchor.dir.id()?, anchor.leaf.as_os_str());
+                    return Ok(Stat { key, found: found.map(|meta| (meta.kind, meta.stamp)) });
                 }
             }
         }
     }
 
-    pub(crate) fn snapshot(&self, root: &Root, path: &Path) -> Result<Snapshot, Fault> {
+    fn snapshot(&self, root: &Root, path: &Path) -> Result<Snapshot, Fault> {
         let file = File::from(self.resolver.open(root, path, READ)?);
         let meta = Meta::of(&file)?;
         if meta.kind != Kind::File {
@@ -107,20 +106,16 @@ impl<R: Resolve> Local<R> {
         Ok(Snapshot { file, stamp: meta.stamp })
     }
 
-    pub(crate) fn entries(&self, root: &Root, path: &Path) -> Result<Vec<Entry>, Fault> {
-        let dir = Dir::from_fd(self.resolver.open(root, path, READ | OFlags::DIRECTORY)?);
+    fn entries(&self, root: &Root, path: &Path) -> Result<Vec<Entry>, Fault> {
+        let dir = Dir(self.resolver.open(root, path, READ | OFlags::DIRECTORY)?);
         let mut entries = Vec::new();
         for entry in dir.entries()? {
             let (name, kind) = entry?;
-            let kind = match kind {
-                Some(kind) => kind,
-                None => match dir.look(&name)? {
-                    Some(meta) => meta.kind,
-                    // It is gone by now.
-                    None => continue,
-                },
-            };
-            entries.push(Entry { name: name.into_os_string(), kind });
+            let look = || Ok(dir.look(&name)?.map(|meta| meta.kind));
+            // What is gone by now is left out.
+            if let Some(kind) = kind.map_or_else(look, |kind| Ok::<_, Fault>(Some(kind)))? {
+                entries.push(Entry { name: name.into_os_string(), kind });
+            }
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -143,21 +138,15 @@ impl<R: Resolve> Fence for Local<R> {
     }
 
     fn stat(&self, path: &RootedPath, follow: Follow) -> Result<Stat> {
-        self.root(path.root)
-            .and_then(|root| self.place(root, path.path.as_path(), follow))
-            .map_err(|fault| fault.at("look at", path.path.as_path()))
+        self.read("look at", path, |root, path| self.place(root, path, follow))
     }
 
     fn open(&self, path: &RootedPath) -> Result<Snapshot> {
-        self.root(path.root)
-            .and_then(|root| self.snapshot(root, path.path.as_path()))
-            .map_err(|fault| fault.at("open", path.path.as_path()))
+        self.read("open", path, |root, path| self.snapshot(root, path))
     }
 
     fn list(&self, path: &RootedPath) -> Result<Vec<Entry>> {
-        self.root(path.root)
-            .and_then(|root| self.entries(root, path.path.as_path()))
-            .map_err(|fault| fault.at("list", path.path.as_path()))
+        self.read("list", path, |root, path| self.entries(root, path))
     }
 
     fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt> {

@@ -105,7 +105,7 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn failed(&self, fault: Fault) -> Error {
-        let path = self.second.as_ref().filter(|_| fault.is_about_the_second());
+        let path = self.second.as_ref().filter(|_| fault.second);
         fault.at(self.op, path.unwrap_or(&self.path).as_path())
     }
 

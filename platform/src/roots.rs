@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::dir::Dir;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Fault, Result};
 use crate::stat::{FileId, TargetKey};
 
 /// The canonical directories a policy may write under: no root inside another, never empty (a
@@ -20,8 +20,8 @@ pub struct Roots(Arc<[Root]>);
 pub struct Root {
     index: RootId,
     path: PathBuf,
-    dir: Dir,
-    id: FileId,
+    pub(crate) dir: Dir,
+    pub(crate) id: FileId,
 }
 
 /// Which root of a [`Roots`].
@@ -38,41 +38,31 @@ impl Roots {
     /// cannot be opened as a directory; [`ErrorKind::InvalidPath`] if there is none at all;
     /// [`ErrorKind::Busy`] if a directory was moved while it was being opened.
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
-        let mut opened: Vec<(PathBuf, Dir, FileId)> = Vec::new();
+        let mut opened: Vec<Root> = Vec::new();
         for path in paths {
             let path = path.as_ref();
-            let fail = |fault: crate::error::Fault| fault.at("open the root", path);
-            let dir = Dir::open_ambient(path).map_err(fail)?;
-            let id = dir.id().map_err(fail)?;
-            let canonical = path.canonicalize().map_err(|e| fail(e.into()))?;
-            let again = Dir::open_ambient(&canonical).and_then(|d| d.id()).map_err(fail)?;
-            if again != id {
-                return Err(Error::new("open the root", path, ErrorKind::Busy));
-            }
-            if opened.iter().all(|(_, _, other)| *other != id) {
-                opened.push((canonical, dir, id));
+            let root = Root::open(path).map_err(|fault| fault.at("open the root", path))?;
+            if opened.iter().all(|other| other.id != root.id) {
+                opened.push(root);
             }
         }
+        let fail = |fault: Fault| fault.at("open the root", "");
         if opened.is_empty() {
-            return Err(Error::new("open the root", "", ErrorKind::InvalidPath));
+            return Err(fail(Fault::new(ErrorKind::InvalidPath)));
         }
-        let mut kept = Vec::with_capacity(opened.len());
-        for (path, dir, id) in &opened {
-            let mut inside = false;
-            for (_, _, other) in opened.iter().filter(|(_, _, other)| other != id) {
-                inside |=
-                    dir.is_beneath(*other).map_err(|fault| fault.at("open the root", path))?;
+        let ids: Vec<_> = opened.iter().map(|root| root.id).collect();
+        let mut outermost: Vec<Root> = Vec::new();
+        for root in opened {
+            let others = ids.iter().filter(|id| **id != root.id);
+            let within: Vec<_> = others
+                .map(|id| root.dir.is_beneath(*id))
+                .collect::<Result<_, _>>()
+                .map_err(fail)?;
+            if !within.contains(&true) {
+                outermost.push(Root { index: RootId(outermost.len()), ..root });
             }
-            kept.push(!inside);
         }
-        let roots = opened
-            .into_iter()
-            .zip(kept)
-            .filter_map(|(root, keep)| keep.then_some(root))
-            .enumerate()
-            .map(|(index, (path, dir, id))| Root { index: RootId(index), path, dir, id })
-            .collect();
-        Ok(Self(roots))
+        Ok(Self(outermost.into()))
     }
 
     /// The roots, in order.
@@ -86,6 +76,16 @@ impl Roots {
 }
 
 impl Root {
+    fn open(path: &Path) -> Result<Self, Fault> {
+        let dir = Dir::open_ambient(path)?;
+        let id = dir.id()?;
+        let path = path.canonicalize()?;
+        if Dir::open_ambient(&path)?.id()? != id {
+            return Err(Fault::new(ErrorKind::Busy));
+        }
+        Ok(Self { index: RootId(0), path, dir, id })
+    }
+
     /// Which root this is.
     #[must_use]
     pub fn id(&self) -> RootId {
@@ -103,13 +103,5 @@ impl Root {
     #[must_use]
     pub fn key(&self) -> TargetKey {
         TargetKey::dir(self.id)
-    }
-
-    pub(crate) fn dir(&self) -> &Dir {
-        &self.dir
-    }
-
-    pub(crate) fn file_id(&self) -> FileId {
-        self.id
     }
 }

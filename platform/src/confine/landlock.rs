@@ -14,7 +14,7 @@ use ::landlock::{
 use super::mounts::{self, Mounts};
 use super::worker::Worker;
 use crate::dir::Dir;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Fault, Result};
 use crate::fence::{Assurance, Confinement, Enforcement, Fence, Gap, Resolution, sealed};
 use crate::local::Local;
 use crate::mutation::{Mutation, Receipt, Terms};
@@ -44,7 +44,8 @@ struct Confined<R> {
 pub(crate) fn landlock<R: Resolve>(local: Local<R>) -> Result<Box<dyn Fence>> {
     let roots = local.roots().clone();
     let refuse = |source: io::Error| {
-        Error::new("confine with landlock", first(&roots), ErrorKind::TooWeak).because(source)
+        let fault = Fault { source: Some(source), ..Fault::new(ErrorKind::TooWeak) };
+        fault.at("confine with landlock", first(&roots))
     };
     let probe = Probe::outside(&roots);
     let assurance = assure(&local, probe);
@@ -92,7 +93,7 @@ enum Probe {
 impl Probe {
     fn outside(roots: &Roots) -> Self {
         let outside = |dir: Dir| {
-            roots.iter().all(|root| dir.is_beneath(root.file_id()).is_ok_and(|beneath| !beneath))
+            roots.iter().all(|root| dir.is_beneath(root.id).is_ok_and(|beneath| !beneath))
         };
         let dir = Path::new(PROBE).parent().unwrap_or(Path::new("/"));
         if open_probe().is_ok() && Dir::open_ambient(dir).is_ok_and(outside) {
@@ -116,7 +117,7 @@ fn restrict(roots: &Roots) -> io::Result<()> {
             .handle_access(rights)?
             .create()?;
         for root in roots.iter() {
-            ruleset = ruleset.add_rule(PathBeneath::new(root.dir(), rights))?;
+            ruleset = ruleset.add_rule(PathBeneath::new(&root.dir, rights))?;
         }
         ruleset.restrict_self()
     };

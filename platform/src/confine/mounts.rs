@@ -39,7 +39,7 @@ pub(super) fn beneath(roots: &Roots) -> Mounts {
 }
 
 fn around(root: &Root, mounts: &[Mount<'_>]) -> Option<bool> {
-    let id = mount_id(root.dir(), OsStr::new("")).ok()??;
+    let id = mount_id(&root.dir, OsStr::new("")).ok()??;
     let own = mounts.iter().find(|mount| mount.id == id)?;
     let path = escaped(root.path());
     let beneath = mounts.iter().filter(|mount| Path::new(mount.point).starts_with(&path));

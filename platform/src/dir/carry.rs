@@ -29,14 +29,9 @@ pub(crate) struct Carried {
     uid: u32,
     gid: u32,
     mode: u32,
-    attributes: Vec<Attribute>,
+    /// Names and values.
+    attributes: Vec<(OsString, Vec<u8>)>,
     lost: NotKept,
-}
-
-#[derive(Debug)]
-struct Attribute {
-    name: OsString,
-    value: Vec<u8>,
 }
 
 impl Carried {
@@ -52,13 +47,8 @@ impl Carried {
         if meta.links > 1 {
             lost.add(Lost::HardLink(meta.links - 1));
         }
-        let mut carried = Self {
-            uid: meta.uid,
-            gid: meta.gid,
-            mode: meta.mode & !setid,
-            attributes: Vec::new(),
-            lost,
-        };
+        let Meta { uid, gid, mode, .. } = *meta;
+        let mut carried = Self { uid, gid, mode: mode & !setid, attributes: Vec::new(), lost };
         for attribute in old.list()? {
             carried.take(old, attribute);
         }
@@ -71,7 +61,7 @@ impl Carried {
             b"security.ima" | b"security.evm" => {}
             b"security.capability" => self.lost.add(Lost::Capability),
             _ => match old.get(&name) {
-                Ok(value) => self.attributes.push(Attribute { name, value }),
+                Ok(value) => self.attributes.push((name, value)),
                 Err(_) => self.lost.add(loss_of(name)),
             },
         }
@@ -101,7 +91,7 @@ impl Carried {
         if mode_moved {
             rustix::fs::fremovexattr(file, ACL)?;
         }
-        for Attribute { name, value } in attributes {
+        for (name, value) in attributes {
             mode_moved |= name == ACL;
             if rustix::fs::fsetxattr(file, &name, &value, XattrFlags::empty()).is_err()
                 && whole(|buffer| rustix::fs::fgetxattr(file, &name, buffer)) != Ok(value)
@@ -153,8 +143,8 @@ impl Old {
     pub(crate) fn at(dir: &Dir, name: &Name) -> Result<Self, Fault> {
         match dir.open(name, READ) {
             Ok(file) => Ok(Self::Open(file.into())),
-            Err(fault) if fault.kind() == ErrorKind::Denied && proc_is_mounted() => {
-                let mut path = OsString::from(format!("/proc/self/fd/{}/", dir.as_raw_fd()));
+            Err(fault) if fault.kind == ErrorKind::Denied && proc_is_mounted() => {
+                let mut path = OsString::from(format!("/proc/self/fd/{}/", dir.0.as_raw_fd()));
                 path.push(name.as_os_str());
                 Ok(Self::ByPath(path))
             }
@@ -188,38 +178,22 @@ impl Old {
 /// The names that `list` writes into a buffer, each with a NUL after it. None on a file system
 /// without extended attributes.
 fn list_of(list: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<OsString>, Fault> {
-    // Most files have none, and then one call into a small buffer tells.
-    let mut few = [0; 256];
-    let names = match list(&mut few) {
-        Ok(length) => split(&few[..length]),
-        Err(Errno::RANGE) => split(&whole(list)?),
+    let names = match whole(list) {
         Err(Errno::OPNOTSUPP | Errno::NOENT) => Vec::new(),
-        Err(errno) => return Err(errno.into()),
+        names => names?,
     };
-    Ok(names)
+    let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| OsString::from_vec(name.to_owned())).collect())
 }
 
-fn split(names: &[u8]) -> Vec<OsString> {
-    names
-        .split(|&byte| byte == 0)
-        .filter(|name| !name.is_empty())
-        .map(|name| OsString::from_vec(name.to_owned()))
-        .collect()
-}
-
-/// All that `read` has to say, asking again if it grows meanwhile.
+/// All that `read` has to say. Mostly that is little or nothing, and one call tells; what grows
+/// meanwhile is asked for again.
 fn whole(read: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
-    loop {
-        let size = read(&mut [])?;
-        // One more than there is, so that a size of nothing does not ask for the size again.
-        let mut value = vec![0; size + 1];
-        match read(&mut value) {
-            Ok(length) => {
-                value.truncate(length);
-                return Ok(value);
-            }
-            Err(Errno::RANGE) => {}
-            Err(errno) => return Err(errno),
-        }
+    let mut little = [0; 256];
+    let mut told = read(&mut little).map(|length| little[..length].to_vec());
+    while told == Err(Errno::RANGE) {
+        let mut value = vec![0; read(&mut [])?];
+        told = read(&mut value).map(|length| value[..length].to_vec());
     }
+    told
 }

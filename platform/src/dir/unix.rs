@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A directory held open.
 #[derive(Debug)]
-pub(crate) struct Dir(OwnedFd);
+pub(crate) struct Dir(pub(crate) OwnedFd);
 
 /// With what right a directory is held.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -115,10 +115,6 @@ fn kind_of(file_type: FileType) -> Kind {
 }
 
 impl Dir {
-    pub(crate) fn from_fd(fd: OwnedFd) -> Self {
-        Self(fd)
-    }
-
     /// Opens a directory by a path of the whole process, links followed. Only for roots.
     pub(crate) fn open_ambient(path: &Path) -> Result<Self, Fault> {
         Ok(Self(rustix::fs::open(path, OFlags::PATH | DIRECTORY, Mode::empty())?))
@@ -376,12 +372,6 @@ impl Dir {
             }
             Err(errno) => Some(Err(errno.into())),
         }))
-    }
-}
-
-impl AsRawFd for Dir {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{Act, MOST_ATTEMPTS};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Effect, Parents, Receipt};
+use crate::mutation::{Effect, Parents, Precondition, Receipt};
 use crate::path::{LinkText, RootedPath};
 use crate::resolve::{Anchor, Place, Resolve, Scope, Trail};
 use crate::roots::Root;
@@ -20,7 +20,7 @@ pub(super) fn dir<R: Resolve>(
     let mut parents_created = 0;
     for _ in 0..MOST_ATTEMPTS {
         act.live()?;
-        let mut anchor = match act.pin(root, &trail, act.hold())? {
+        let mut anchor = match act.pin(root, &trail, act.hold(&Precondition::None))? {
             Place::Dir(dir) => {
                 let meta = dir.meta()?;
                 let key = TargetKey::dir(meta.id());
@@ -28,14 +28,14 @@ pub(super) fn dir<R: Resolve>(
             }
             Place::Entry(anchor) => anchor,
         };
-        let made = act.make_parents(&mut anchor, parents, act.hold());
+        let made = act.make_parents(&mut anchor, parents, act.hold(&Precondition::None));
         parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
         let Anchor { dir, leaf, .. } = &anchor;
-        let rules = act.local.resolver().rules();
+        let rules = act.local.resolver.rules();
         let effect = match rules.look(dir, leaf)? {
             Some(meta) if meta.kind == Kind::Dir => Effect::Unchanged,
             Some(link) if link.kind == Kind::Symlink => {
-                trail.follow(act.local.resolver(), root, dir, leaf, &link)?;
+                trail.follow(&act.local.resolver, root, dir, leaf, &link)?;
                 continue;
             }
             Some(_) => return Err(Fault::new(ErrorKind::AlreadyExists)),
@@ -43,7 +43,7 @@ pub(super) fn dir<R: Resolve>(
             None if trail.links() > 0 => return Err(Fault::new(ErrorKind::AlreadyExists)),
             None => match dir.make_dir(leaf) {
                 Ok(()) => Effect::Created,
-                Err(fault) if fault.kind() == ErrorKind::AlreadyExists => continue,
+                Err(fault) if fault.kind == ErrorKind::AlreadyExists => continue,
                 Err(fault) => return Err(act.judge(root, dir, fault)),
             },
         };
@@ -60,7 +60,7 @@ pub(super) fn symlink<R: Resolve>(
     path: &RootedPath,
     text: &LinkText,
 ) -> Result<Receipt, Fault> {
-    let (root, anchor) = act.pin_entry(path, act.hold())?;
+    let (root, anchor) = act.pin_entry(path, act.hold(&Precondition::None))?;
     let Anchor { dir, leaf, .. } = &anchor;
     if dir.look(leaf)?.is_some() {
         return Err(Fault::new(ErrorKind::AlreadyExists));
@@ -81,20 +81,20 @@ fn stays_beneath<R: Resolve>(
     link: &Path,
     text: &Path,
 ) -> Result<(), Fault> {
-    if act.local.resolver().rules().scope != Scope::Beneath {
+    if act.local.resolver.rules().scope != Scope::Beneath {
         return Ok(());
     }
     let from: PathBuf = link.parent().unwrap_or(Path::new("")).join(text);
     match act.local.place(root, &from, Follow::Yes) {
         Ok(stat) if stat.found.is_some() => return Ok(()),
-        Err(fault) if matches!(fault.kind(), ErrorKind::Escape | ErrorKind::Loop) => {
+        Err(fault) if matches!(fault.kind, ErrorKind::Escape | ErrorKind::Loop) => {
             return Err(fault);
         }
         // The way ends somewhere. What `..` would do beyond is a matter of counting.
         Ok(_) | Err(_) => {}
     }
     let escape = || Fault::new(ErrorKind::Escape);
-    let mut depth = anchor.dir.levels_below(root.file_id())?.ok_or_else(escape)?;
+    let mut depth = anchor.dir.levels_below(root.id)?.ok_or_else(escape)?;
     for component in text.components() {
         match component {
             Component::Normal(_) => depth += 1,

@@ -16,7 +16,9 @@ use crate::entry_lock::EntryLock;
 use crate::error::{ErrorKind, Fault};
 use crate::fence::Enforcement;
 use crate::local::Local;
-use crate::mutation::{Cas, Durability, Effect, Mutation, NotKept, Parents, Receipt, Terms};
+use crate::mutation::{
+    Cas, Durability, Effect, Mutation, NotKept, Parents, Precondition, Receipt, Terms,
+};
 use crate::path::{Name, RootedPath};
 use crate::resolve::{Anchor, Place, Resolve, Trail};
 use crate::roots::Root;
@@ -63,16 +65,16 @@ impl<R: Resolve> Act<'_, R> {
         if self.cancel().is_cancelled() { Err(Fault::new(ErrorKind::Cancelled)) } else { Ok(()) }
     }
 
-    /// The hold a directory needs whose entry changes without a lock between processes.
-    fn hold(&self) -> Hold {
-        match self.terms.durability {
-            Durability::None | Durability::File => Hold::Place,
-            Durability::Full => Hold::Readable,
-        }
+    /// The hold on a directory whose entry changes: readable to lock it against other processes,
+    /// which a comparison needs and what publishes in one call does not, or to sync it.
+    fn hold(&self, when: &Precondition) -> Hold {
+        let compares = matches!(when, Precondition::Matches { .. });
+        let syncs = self.terms.durability == Durability::Full;
+        if compares || syncs { Hold::Readable } else { Hold::Place }
     }
 
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
-        self.local.resolver().pin(root, trail, hold)
+        self.local.resolver.pin(root, trail, hold)
     }
 
     /// Pins the entry that `path` names itself, whose directory must be there.
@@ -110,7 +112,7 @@ impl<R: Resolve> Act<'_, R> {
         for name in anchor.missing.drain(..) {
             match anchor.dir.make_dir(&name) {
                 Ok(()) => made += 1,
-                Err(fault) if fault.kind() == ErrorKind::AlreadyExists => {}
+                Err(fault) if fault.kind == ErrorKind::AlreadyExists => {}
                 Err(fault) => return Err(fault),
             }
             self.settle(&anchor.dir)?;
@@ -120,7 +122,7 @@ impl<R: Resolve> Act<'_, R> {
     }
 
     fn lock(&self, dir: FileId, anchor: &Anchor) -> Result<EntryLock<'_>, Fault> {
-        self.local.locks().entry(dir, &anchor.leaf, self.cancel())
+        self.local.locks.entry((dir, &anchor.leaf), self.cancel())
     }
 
     /// Whether `trail` still leads to the directory `id`.
@@ -136,13 +138,13 @@ impl<R: Resolve> Act<'_, R> {
     ///
     /// `EXDEV` is what Landlock says to a rename out of its domain.
     fn judge(&self, root: &Root, dir: &Dir, fault: Fault) -> Fault {
-        if !matches!(fault.kind(), ErrorKind::Denied | ErrorKind::CrossDevice) {
+        if !matches!(fault.kind, ErrorKind::Denied | ErrorKind::CrossDevice) {
             return fault;
         }
-        match (dir.meta(), dir.is_beneath(root.file_id())) {
+        match (dir.meta(), dir.is_beneath(root.id)) {
             // It was removed, so nothing can be in it.
-            (Ok(meta), _) if meta.links == 0 => fault.with_kind(ErrorKind::NotFound),
-            (_, Ok(false)) => fault.by_confinement(),
+            (Ok(meta), _) if meta.links == 0 => Fault { kind: ErrorKind::NotFound, ..fault },
+            (_, Ok(false)) => Fault { kind: ErrorKind::Escape, confined: true, ..fault },
             // It cannot be seen where the directory is, if the host refuses that too.
             (_, Ok(true) | Err(_)) => fault,
         }

@@ -1,8 +1,8 @@
 //! How a whole file gets its name: in one step, and only over what was expected there.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::PathBuf;
 
 use crate::dir::{Dir, Meta, Old, Onto};
 use crate::error::{ErrorKind, Fault};
@@ -34,7 +34,7 @@ impl<'d> Scratch<'d> {
             let name = scratch_name();
             match dir.create_new(&name, mode) {
                 Ok(file) => return Ok(Self { dir, name, file, remove: true }),
-                Err(fault) if fault.kind() == ErrorKind::AlreadyExists => {}
+                Err(fault) if fault.kind == ErrorKind::AlreadyExists => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -56,7 +56,7 @@ impl<'d> Scratch<'d> {
     pub(super) fn swap(&mut self, leaf: &Name, expected: Expected<'_>) -> Result<(), Fault> {
         let swapped = swap_if((self.dir, &self.name), (self.dir, leaf), expected);
         // On success the name has the old file, which was examined, and goes the same way.
-        self.remove = !swapped.as_ref().is_err_and(Fault::is_stranded);
+        self.remove = !swapped.as_ref().is_err_and(|fault| fault.stranded.is_some());
         swapped
     }
 }
@@ -68,7 +68,7 @@ impl Drop for Scratch<'_> {
         }
         match self.dir.unlink(&self.name) {
             Ok(()) => {}
-            Err(fault) if fault.kind() == ErrorKind::NotFound => {}
+            Err(fault) if fault.kind == ErrorKind::NotFound => {}
             Err(fault) => tracing::warn!(?fault, "scratch file not removed"),
         }
     }
@@ -120,8 +120,8 @@ pub(super) fn swap_if(
     expected: Expected<'_>,
 ) -> Result<(), Fault> {
     let ours = id_at(from)?;
-    let gone = |fault: &Fault| fault.kind() == ErrorKind::NotFound;
-    swap(from, to).map_err(|f| if gone(&f) { f.with_kind(ErrorKind::Stale) } else { f })?;
+    let gone = |fault: &Fault| fault.kind == ErrorKind::NotFound;
+    swap(from, to).map_err(|f| if gone(&f) { Fault { kind: ErrorKind::Stale, ..f } } else { f })?;
     let examined = expected.came_out_at(from.0, from.1);
     if let Ok(true) = examined {
         return Ok(());
@@ -136,14 +136,15 @@ pub(super) fn swap_if(
 /// between, and its file, the newest, is put back by one exchange more. A file that is not ours is
 /// never removed: if one is left over, the fault names where it lies.
 fn put_back(from: (&Dir, &Name), to: (&Dir, &Name), ours: Option<FileId>) -> Result<(), Fault> {
-    let stranded = || Fault::new(ErrorKind::Stale).stranded_at(PathBuf::from(from.1.as_os_str()));
+    let left = Some(from.1.as_os_str());
+    let stranded = || Fault { stranded: left.map(OsStr::to_owned), ..Fault::new(ErrorKind::Stale) };
     let mut put = ours;
     for _ in 0..MOST_SWAPS {
         let putting = id_at(from).map_err(|_| stranded())?;
         match swap(from, to) {
             Ok(()) => {}
             // Somebody removed the destination. What was there comes back, unless that is taken.
-            Err(fault) if fault.kind() == ErrorKind::NotFound => {
+            Err(fault) if fault.kind == ErrorKind::NotFound => {
                 return from.0.rename(from.1, to.0, to.1, Onto::Nothing).map_err(|_| stranded());
             }
             Err(_) => return Err(stranded()),

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use super::Act;
 use crate::dir::{Dir, Hold, mount_id};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Effect, Receipt, Removal};
+use crate::mutation::{Effect, Precondition, Receipt, Removal};
 use crate::path::{Name, RootedPath};
 use crate::resolve::{Anchor, Resolve};
 use crate::stat::{FileId, Kind, TargetKey};
@@ -19,7 +19,7 @@ pub(super) fn remove<R: Resolve>(
     what: Removal,
 ) -> Result<Receipt, Fault> {
     loop {
-        let (root, anchor) = act.pin_entry(path, act.hold())?;
+        let (root, anchor) = act.pin_entry(path, act.hold(&Precondition::None))?;
         let id = anchor.dir.id()?;
         let lock = act.lock(id, &anchor)?;
         if lock.waited && act.pin_entry(path, Hold::Place)?.1.dir.id()? != id {
@@ -44,7 +44,7 @@ pub(super) fn remove<R: Resolve>(
 
 /// Whether `unlink` failed since the entry is a directory. `EISDIR` on Linux, `EPERM` by POSIX.
 fn is_directory(dir: &Dir, name: &Name, fault: &Fault) -> Result<bool, Fault> {
-    let perhaps = matches!(fault.kind(), ErrorKind::WrongKind | ErrorKind::Denied);
+    let perhaps = matches!(fault.kind, ErrorKind::WrongKind | ErrorKind::Denied);
     Ok(perhaps && dir.look(name)?.is_some_and(|meta| meta.kind == Kind::Dir))
 }
 
@@ -88,7 +88,7 @@ fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(
         match up.remove_dir(&done) {
             Ok(()) if way.is_empty() => return Ok(()),
             Ok(()) => here = up,
-            Err(fault) if fault.kind() == ErrorKind::WrongKind && refills < MOST_REFILLS => {
+            Err(fault) if fault.kind == ErrorKind::WrongKind && refills < MOST_REFILLS => {
                 refills += 1;
                 way.push((done, above));
             }
@@ -106,7 +106,7 @@ fn empty_until_directory(dir: &Dir) -> Result<Option<Name>, Fault> {
         }
         match dir.unlink(&name) {
             Ok(()) => {}
-            Err(fault) if fault.kind() == ErrorKind::NotFound => {}
+            Err(fault) if fault.kind == ErrorKind::NotFound => {}
             Err(fault) if is_directory(dir, &name, &fault)? => return Ok(Some(name)),
             Err(fault) => return Err(fault),
         }

@@ -16,10 +16,6 @@ pub(super) fn rename<R: Resolve>(
     to: &RootedPath,
     when: &Precondition,
 ) -> Result<Receipt, Fault> {
-    let hold = match when {
-        Precondition::Matches { .. } => Hold::Readable,
-        Precondition::None | Precondition::Absent => act.hold(),
-    };
     let change = |from: (&Dir, &Name), to: (&Dir, &Name)| match when {
         Precondition::None => {
             from.0.rename(from.1, to.0, to.1, Onto::Anything)?;
@@ -38,7 +34,7 @@ pub(super) fn rename<R: Resolve>(
             Ok((Effect::Renamed, if locked { Cas::Atomic } else { Cas::Checked }))
         }
     };
-    on_both(act, from, to, hold, change)
+    on_both(act, from, to, act.hold(when), change)
 }
 
 pub(super) fn exchange<R: Resolve>(
@@ -46,7 +42,7 @@ pub(super) fn exchange<R: Resolve>(
     first: &RootedPath,
     second: &RootedPath,
 ) -> Result<Receipt, Fault> {
-    on_both(act, first, second, act.hold(), |first, second| {
+    on_both(act, first, second, act.hold(&Precondition::None), |first, second| {
         first.0.rename(first.1, second.0, second.1, Onto::Swap)?;
         Ok((Effect::Exchanged, Cas::Unconditional))
     })
@@ -62,9 +58,10 @@ fn on_both<R: Resolve>(
 ) -> Result<Receipt, Fault> {
     loop {
         let (root, a) = act.pin_entry(first, hold)?;
-        let (other_root, b) = act.pin_entry(second, hold).map_err(Fault::about_the_second)?;
+        let (other_root, b) =
+            act.pin_entry(second, hold).map_err(|fault| Fault { second: true, ..fault })?;
         let ids = (a.dir.id()?, b.dir.id()?);
-        let locks = act.local.locks();
+        let locks = &act.local.locks;
         let lock = locks.entries((ids.0, &a.leaf), (ids.1, &b.leaf), act.cancel())?;
         if lock.waited {
             let now = (act.pin_entry(first, Hold::Place)?.1, act.pin_entry(second, Hold::Place)?.1);
@@ -92,11 +89,11 @@ fn judge<R: Resolve>(
     fault: Fault,
 ) -> Fault {
     let fault = match act.judge(root, &a.dir, fault) {
-        fault if fault.kind() == ErrorKind::Escape => fault,
+        fault if fault.kind == ErrorKind::Escape => fault,
         fault => act.judge(other_root, &b.dir, fault),
     };
     let destination = [ErrorKind::AlreadyExists, ErrorKind::Stale, ErrorKind::WrongKind];
-    if destination.contains(&fault.kind()) { fault.about_the_second() } else { fault }
+    if destination.contains(&fault.kind) { Fault { second: true, ..fault } } else { fault }
 }
 
 /// Renames over the expected version and removes that.

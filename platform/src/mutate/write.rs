@@ -2,16 +2,15 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
 
 use super::publish::{Expected, Scratch};
 use super::{Act, MOST_ATTEMPTS};
-use crate::dir::{Carried, Hold, Inherited, Meta, Old, Onto};
+use crate::dir::{Carried, Inherited, Meta, Old, Onto};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Cas, Durability, Effect, NotKept, Parents, Precondition, Receipt};
+use crate::mutation::{Cas, Durability, Effect, Parents, Precondition, Receipt};
 use crate::path::RootedPath;
 use crate::resolve::{Anchor, Place, Resolve, Trail};
-use crate::stat::{Kind, Stamp, TargetKey};
+use crate::stat::{Kind, TargetKey};
 
 /// With what mode a new file is made: `open(2)` takes the umask or a default ACL from it.
 const NEW_FILE: u32 = 0o666;
@@ -24,7 +23,7 @@ pub(super) fn write<R: Resolve>(
     parents: Parents,
 ) -> Result<Receipt, Fault> {
     let root = act.local.root(path.root)?;
-    let hold = hold(act, when);
+    let hold = act.hold(when);
     let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
     let mut parents_created = 0;
     for _ in 0..MOST_ATTEMPTS {
@@ -44,61 +43,33 @@ pub(super) fn write<R: Resolve>(
         if lock.waited && !act.still_leads_to(root, &trail, dir)? {
             continue;
         }
-        // Only a comparison needs to keep other processes out. What publishes in one call does not.
-        let locked = match when {
-            Precondition::Matches { .. } => anchor.dir.lock(act.cancel())?,
-            Precondition::None | Precondition::Absent => false,
-        };
-        let rules = act.local.resolver().rules();
+        let compares = matches!(when, Precondition::Matches { .. });
+        let locked = compares && anchor.dir.lock(act.cancel())?;
+        let rules = act.local.resolver.rules();
         let found = match rules.look(&anchor.dir, &anchor.leaf)? {
             Some(link) if link.kind == Kind::Symlink => {
-                trail.follow(act.local.resolver(), root, &anchor.dir, &anchor.leaf, &link)?;
+                trail.follow(&act.local.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
                 continue;
             }
-            Some(meta) if meta.kind != Kind::File => {
+            found if anchor.must_be_dir || found.is_some_and(|meta| meta.kind != Kind::File) => {
                 return Err(Fault::new(ErrorKind::WrongKind));
             }
-            _ if anchor.must_be_dir => return Err(Fault::new(ErrorKind::WrongKind)),
             found => found,
         };
-        let done = match (found, when) {
-            (Some(old), _) => replace(act, &anchor, &old, contents, when).map(Some),
-            (None, Precondition::Matches { .. }) => Err(Fault::new(ErrorKind::Stale)),
-            (None, Precondition::Absent | Precondition::None) => {
-                create(act, &anchor, contents, when)
-            }
+        let key = TargetKey::entry(dir, anchor.leaf.as_os_str());
+        let done = match found {
+            Some(old) => replace(act, &anchor, key, &old, contents, when).map(Some),
+            None if compares => Err(Fault::new(ErrorKind::Stale)),
+            None => create(act, &anchor, key, contents, when),
         };
         let done = done.map_err(|fault| act.judge(root, &anchor.dir, fault));
-        let Some(done) = done.map_err(|fault| name_stranded(fault, path.path.as_path()))? else {
-            continue;
-        };
-        let key = TargetKey::entry(dir, anchor.leaf.as_os_str());
-        let cas = match when {
-            Precondition::None => Cas::Unconditional,
-            Precondition::Matches { .. } if !locked => Cas::Checked,
-            Precondition::Absent | Precondition::Matches { .. } => done.cas,
-        };
+        let Some(done) = done? else { continue };
+        // Without the lock between processes, another could have acted on what was swapped back.
+        let cas = if compares && !locked { Cas::Checked } else { done.cas };
         let durability = act.settle(&anchor.dir)?;
-        let receipt = act.receipt(done.effect, key, Some(done.after));
-        let not_kept = done.not_kept;
-        return Ok(Receipt { cas, durability, not_kept, parents_created, ..receipt });
+        return Ok(Receipt { cas, durability, parents_created, ..done });
     }
     Err(Fault::new(ErrorKind::Busy))
-}
-
-/// What became of the file.
-struct Done {
-    effect: Effect,
-    after: Stamp,
-    cas: Cas,
-    not_kept: NotKept,
-}
-
-fn hold<R: Resolve>(act: &Act<'_, R>, when: &Precondition) -> Hold {
-    match when {
-        Precondition::Matches { .. } => Hold::Readable,
-        Precondition::None | Precondition::Absent => act.hold(),
-    }
 }
 
 /// Makes a file where nothing is. Nothing is returned if something is there by now and that is
@@ -106,15 +77,16 @@ fn hold<R: Resolve>(act: &Act<'_, R>, when: &Precondition) -> Hold {
 fn create<R: Resolve>(
     act: &Act<'_, R>,
     Anchor { dir, leaf, .. }: &Anchor,
+    key: TargetKey,
     contents: &[u8],
     when: &Precondition,
-) -> Result<Option<Done>, Fault> {
-    let created = |file: &File| -> Result<_, Fault> {
-        let after = Meta::of(file)?.stamp;
-        let not_kept = NotKept::default();
-        Ok(Some(Done { effect: Effect::Created, after, cas: Cas::Atomic, not_kept }))
+) -> Result<Option<Receipt>, Fault> {
+    let created = |file: &File| {
+        let receipt = act.receipt(Effect::Created, key, Some(Meta::of(file)?.stamp));
+        let absent = *when == Precondition::Absent;
+        Ok(Some(Receipt { cas: if absent { Cas::Atomic } else { Cas::Unconditional }, ..receipt }))
     };
-    let taken = |fault: Fault| match (fault.kind(), when) {
+    let taken = |fault: Fault| match (fault.kind, when) {
         (ErrorKind::AlreadyExists, Precondition::None) => Ok(None),
         _ => Err(fault),
     };
@@ -124,7 +96,7 @@ fn create<R: Resolve>(
         act.live()?;
         match dir.link(&unnamed, leaf) {
             Ok(()) => return created(&unnamed),
-            Err(fault) if fault.kind() == ErrorKind::AlreadyExists => return taken(fault),
+            Err(fault) if fault.kind == ErrorKind::AlreadyExists => return taken(fault),
             // There may be no hard links here. What else it is, the named file meets too.
             Err(_) => {}
         }
@@ -141,10 +113,11 @@ fn create<R: Resolve>(
 fn replace<R: Resolve>(
     act: &Act<'_, R>,
     Anchor { dir, leaf, .. }: &Anchor,
+    key: TargetKey,
     meta: &Meta,
     contents: &[u8],
     when: &Precondition,
-) -> Result<Done, Fault> {
+) -> Result<Receipt, Fault> {
     let expected = match when {
         Precondition::None => None,
         Precondition::Absent => return Err(Fault::new(ErrorKind::AlreadyExists)),
@@ -174,7 +147,7 @@ fn replace<R: Resolve>(
         }
         Some(expected) => match scratch.swap(leaf, expected) {
             Ok(()) => Cas::Atomic,
-            Err(fault) if fault.kind() == ErrorKind::Unsupported => {
+            Err(fault) if fault.kind == ErrorKind::Unsupported => {
                 let now = dir.look(leaf)?.ok_or(Fault::new(ErrorKind::Stale))?;
                 expected.require(&Old::at(dir, leaf)?, &now)?;
                 scratch.rename(leaf, Onto::Anything)?;
@@ -183,26 +156,14 @@ fn replace<R: Resolve>(
             Err(fault) => return Err(fault),
         },
     };
-    let after = Meta::of(scratch.file())?.stamp;
-    Ok(Done { effect: Effect::Replaced, after, cas, not_kept })
+    let receipt = act.receipt(Effect::Replaced, key, Some(Meta::of(scratch.file())?.stamp));
+    Ok(Receipt { cas, not_kept, ..receipt })
 }
 
 fn fill<R: Resolve>(act: &Act<'_, R>, mut file: &File, contents: &[u8]) -> Result<(), Fault> {
     file.write_all(contents)?;
-    match act.terms.durability {
-        Durability::None => {}
-        Durability::File | Durability::Full => file.sync_all()?,
+    if act.terms.durability != Durability::None {
+        file.sync_all()?;
     }
     Ok(())
-}
-
-/// Turns the bare name of a file that could not be put back into a path beneath the root.
-fn name_stranded(fault: Fault, path: &Path) -> Fault {
-    match fault.stranded() {
-        Some(name) => {
-            let place = path.parent().unwrap_or(Path::new("")).join(name);
-            fault.stranded_at(place)
-        }
-        None => fault,
-    }
 }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Fault, Result};
 use crate::roots::RootId;
 
 /// The longest path a fence takes, in bytes: Linux's `PATH_MAX` with its final NUL. Held on every
@@ -30,7 +30,7 @@ impl RelPath {
     /// or a `.`.
     pub fn new(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let refuse = || Error::new("use", path, ErrorKind::InvalidPath);
+        let refuse = || Fault::new(ErrorKind::InvalidPath).at("use", path);
         let bytes = path.as_os_str().as_encoded_bytes();
         let names_a_directory = matches!(bytes, [.., b'/'] | b"." | [.., b'/', b'.']);
         if bytes.is_empty() || names_a_directory || bytes.contains(&0) {
@@ -58,12 +58,6 @@ impl RelPath {
     /// The path; empty for [`RelPath::root`].
     #[must_use]
     pub fn as_path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl AsRef<Path> for RelPath {
-    fn as_ref(&self) -> &Path {
         &self.0
     }
 }
@@ -101,7 +95,7 @@ impl LinkText {
     /// NUL, [`ErrorKind::NameTooLong`] if it is longer than a path can be.
     pub fn new(text: impl AsRef<Path>) -> Result<Self> {
         let text = text.as_ref();
-        let refuse = |kind| Err(Error::new("link to", text, kind));
+        let refuse = |kind| Err(Fault::new(kind).at("link to", text));
         let bytes = text.as_os_str().as_encoded_bytes();
         if bytes.is_empty() || bytes.contains(&0) {
             refuse(ErrorKind::InvalidPath)

@@ -41,7 +41,8 @@ impl Openat2 {
         let openat2 = Self { resolve, rules };
         for root in roots.iter() {
             openat2.prove_on(root).map_err(|fault| {
-                fault.with_kind(ErrorKind::TooWeak).at("resolve with openat2 on", root.path())
+                Fault { kind: ErrorKind::TooWeak, ..fault }
+                    .at("resolve with openat2 on", root.path())
             })?;
         }
         Ok(openat2)
@@ -49,12 +50,12 @@ impl Openat2 {
 
     fn prove_on(&self, root: &Root) -> Result<(), Fault> {
         let itself = self.open_dir(root, Path::new("."), Hold::Place)?;
-        if itself.id()? != root.file_id() {
+        if itself.id()? != root.id {
             return Err(Fault::new(ErrorKind::Unsupported));
         }
         match (self.rules.scope, self.open_dir(root, Path::new(".."), Hold::Place)) {
             (Scope::Ambient | Scope::ByText, _) => Ok(()),
-            (Scope::Beneath, Err(fault)) if fault.kind() == ErrorKind::Escape => Ok(()),
+            (Scope::Beneath, Err(fault)) if fault.kind == ErrorKind::Escape => Ok(()),
             (Scope::Beneath, Err(fault)) => Err(fault),
             (Scope::Beneath, Ok(_)) => Err(Fault::new(ErrorKind::Unsupported)),
         }
@@ -64,7 +65,7 @@ impl Openat2 {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let mut began = None;
         loop {
-            match rustix::fs::openat2(root.dir(), path, flags, Mode::empty(), self.resolve) {
+            match rustix::fs::openat2(&root.dir, path, flags, Mode::empty(), self.resolve) {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
                     if began.get_or_insert_with(Instant::now).elapsed() > EAGAIN_DEADLINE {
@@ -79,7 +80,7 @@ impl Openat2 {
     fn open_dir(&self, root: &Root, path: &Path, hold: Hold) -> Result<Dir, Fault> {
         let directory = OFlags::DIRECTORY | OFlags::CLOEXEC;
         hold.open(|access| self.call(root, path, access | directory))
-            .map(Dir::from_fd)
+            .map(Dir)
             .map_err(|errno| Fault::os(Step::Resolve, errno))
     }
 
@@ -108,7 +109,7 @@ impl Openat2 {
                         Some(_) => Ok(None),
                     };
                 }
-                Err(fault) if fault.kind() == ErrorKind::NotFound => {}
+                Err(fault) if fault.kind == ErrorKind::NotFound => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -126,7 +127,7 @@ impl Resolve for Openat2 {
         for _ in 0..MOST_ATTEMPTS {
             let (dir, missing) = match self.open_dir(root, parent, hold) {
                 Ok(dir) => (dir, Vec::new()),
-                Err(fault) if fault.kind() == ErrorKind::NotFound && trail.links() == 0 => {
+                Err(fault) if fault.kind == ErrorKind::NotFound && trail.links() == 0 => {
                     match self.partial(root, parent, hold)? {
                         Some(found) => found,
                         None => continue,

@@ -59,7 +59,7 @@ impl Walk {
                     down.below = Some(dir);
                     down.names.push(name);
                 }
-                Err(fault) if fault.kind() == ErrorKind::NotFound => {
+                Err(fault) if fault.kind == ErrorKind::NotFound => {
                     // Only hints go on where a link dangles, and nothing where `..` would.
                     if of_link && self.rules.scope != Scope::ByText {
                         return Err(fault);
@@ -69,7 +69,7 @@ impl Walk {
                         [Some(name)].into_iter().chain(rest).collect::<Option<_>>().ok_or(fault)?;
                     break;
                 }
-                Err(fault) if fault.kind() == ErrorKind::WrongKind => {
+                Err(fault) if fault.kind == ErrorKind::WrongKind => {
                     match down.dir(root).look(&name)? {
                         Some(Meta { kind: Kind::Symlink, .. }) => {}
                         _ => return Err(fault),
@@ -105,9 +105,9 @@ impl Walk {
         let dir = match (down.below, hold) {
             (Some(dir), Hold::Place) => dir,
             (Some(dir), Hold::Readable) => dir.again(hold)?,
-            (None, _) => root.dir().again(hold)?,
+            (None, _) => root.dir.again(hold)?,
         };
-        if !dir.is_beneath_by(down.names.len(), root.file_id())? {
+        if !dir.is_beneath_by(down.names.len(), root.id)? {
             return Err(Fault::new(ErrorKind::Escape));
         }
         Ok(dir)
@@ -196,7 +196,7 @@ struct Descent {
 
 impl Descent {
     fn dir<'d>(&'d self, root: &'d Root) -> &'d Dir {
-        self.below.as_ref().unwrap_or(root.dir())
+        self.below.as_ref().unwrap_or(&root.dir)
     }
 
     fn spelled(&self) -> PathBuf {
