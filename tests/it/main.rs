@@ -52,6 +52,7 @@ fn what_is_left_out_is_said() {
         conformance::left_out(),
         escape::left_out(),
         kernel::left_out(),
+        support::left_out(),
     ];
     support::report(all.concat());
 }

@@ -8,13 +8,16 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 /// How often an attacker has to have struck before a race proves anything.
 const STRIKES: usize = 1_000;
 
-/// Calls `round` at least `rounds` times while a thread exchanges `a` and `b` without pause, and
-/// tells how often it did.
+/// How many rounds may come to nothing for one that counts.
+const PATIENCE: usize = 2_000;
+
+/// Calls `round` until `rounds` of them count, which each tells, while a thread exchanges `a` and
+/// `b` without pause. Tells how often it did.
 pub(crate) fn while_exchanging(
     a: &Path,
     b: &Path,
     rounds: usize,
-    mut round: impl FnMut(),
+    mut round: impl FnMut() -> bool,
 ) -> usize {
     struct Stop<'a>(&'a AtomicBool);
     impl Drop for Stop<'_> {
@@ -32,10 +35,14 @@ pub(crate) fn while_exchanging(
         });
         // Also when a round panics: the scope waits for its thread.
         let _stop = Stop(&stop);
-        let mut played = 0;
-        while played < rounds || strikes.load(Ordering::Relaxed) < STRIKES {
-            round();
-            played += 1;
+        let (mut counted, mut in_vain) = (0, 0);
+        while counted < rounds || strikes.load(Ordering::Relaxed) < STRIKES {
+            if round() {
+                counted += 1;
+            } else {
+                in_vain += 1;
+                assert!(in_vain < PATIENCE * rounds, "only {counted} of {in_vain} rounds counted");
+            }
         }
     });
     strikes.into_inner()

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::Base;
 use super::base::BASE_DIR;
-use super::host::{is_root, say};
+use super::host::{LeftOut, is_root, say};
 
 /// What the process that runs now was started for, if it is a child of a test.
 const ROLE: &str = "RINGFENCE_TEST_ROLE";
@@ -27,6 +27,22 @@ pub(crate) use this_test;
 pub(crate) fn test_name(here: &'static str) -> &'static str {
     let name = here.strip_suffix("::here").unwrap_or(here);
     name.split_once("::").map_or(name, |(_, rest)| rest)
+}
+
+/// The kinds of test that this process cannot run, whole.
+pub(crate) fn left_out() -> Vec<LeftOut> {
+    let all = |what: &str, why: String| LeftOut::new(what, why, 1);
+    let mut left_out = Vec::new();
+    if unshare().is_none() {
+        left_out.push(all("all tests with mounts of their own", NO_OWN_MOUNTS.to_owned()));
+    }
+    if !is_root() {
+        left_out.push(all("all tests as root", "not run as root".to_owned()));
+    } else if let Some(closed) = closed_to_others(Base::new().path()) {
+        let why = format!("{closed} is closed to others");
+        left_out.push(all("all tests as an ordinary user", why));
+    }
+    left_out
 }
 
 /// Runs `body` as a user without rights: here if this is one, else in a child that became one.
