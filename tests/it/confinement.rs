@@ -160,7 +160,7 @@ fn act(case: &Case, stage: &Stage, before: &Before) -> Answers {
             let times = Timestamps { last_access: time, last_modification: time };
             let user = rustix::process::geteuid();
             vec![
-                ("chmod", rustix::fs::chmod(&secret, Mode::RUSR)),
+                ("chmod", rustix::fs::chmod(&secret, Mode::RUSR | Mode::WUSR)),
                 ("chown", rustix::fs::chown(&secret, Some(user), None)),
                 ("utimensat", rustix::fs::utimensat(CWD, &secret, &times, AtFlags::empty())),
                 ("setxattr", rustix::fs::setxattr(&secret, "user.t", b"1", XattrFlags::empty())),
