@@ -86,6 +86,16 @@ pub(crate) fn beneath(fence: &dyn Fence, path: &str) -> Result<RootedPath, Error
     }
 }
 
+/// Whether `path` is spelled so that a fence, which takes plain names only, may refuse it for that.
+pub(crate) fn is_spelled_oddly(path: &str) -> bool {
+    path.is_empty()
+        || path.starts_with('/')
+        || path.ends_with('/')
+        || path == "."
+        || path.ends_with("/.")
+        || path.split('/').any(|name| name == "..")
+}
+
 /// Makes one change without syncing it, which no test of verdicts needs.
 pub(crate) fn change(fence: &dyn Fence, mutation: Mutation) -> Result<Outcome, ErrorKind> {
     let terms = Terms { durability: Durability::None, ..Terms::default() };

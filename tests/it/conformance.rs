@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Barrier;
 
 use ringfence_platform::{ErrorKind, Fence, Follow, Kind, Options, RelPath, RootedPath, Roots};
 
-use crate::act::{CONTENTS, NOT_OFFERED, Outcome, beneath, perform};
+use crate::act::{CONTENTS, NOT_OFFERED, Outcome, beneath, is_spelled_oddly, perform};
 use crate::cases::{Args, Case, Expect, Ok as Answer, Op, RenameFlag, Table};
 use crate::support::{
     Effect, FenceKind, LeftOut, NodeKind, Snapshot, Stage, as_user, offered, open_fence, say,
@@ -332,17 +331,9 @@ impl Turn<'_> {
 
     /// A fence takes plain names only; such a refusal is as good if nothing changed.
     fn is_stricter(&self, done: &Done<'_>) -> bool {
-        let spelled = |path: &str| {
-            path.is_empty()
-                || path.starts_with('/')
-                || path.ends_with('/')
-                || path == "."
-                || path.ends_with("/.")
-                || Path::new(path).components().any(|c| c == std::path::Component::ParentDir)
-        };
         let to = self.case.args.to.as_deref().unwrap_or("plain");
         matches!(done.outcome, Err(ErrorKind::InvalidPath))
-            && (spelled(done.path) || spelled(to))
+            && (is_spelled_oddly(done.path) || is_spelled_oddly(to))
             && self.ground.before == done.after
     }
 

@@ -5,6 +5,7 @@
 
 mod act;
 mod architecture;
+mod assurance;
 mod bad_input;
 mod cases;
 mod cli;
