@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use ringfence_platform::Digest;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
 
@@ -78,8 +78,8 @@ impl TryFrom<Vec<String>> for Effect {
     }
 }
 
-/// Which inode, of which kind.
-type Identity = (u64, u64, NodeKind);
+/// Which inode, of which kind, born when: a number is given again when its file is gone.
+type Identity = (u64, u64, NodeKind, Option<(i64, u32)>);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Node {
@@ -302,7 +302,7 @@ fn look(dir: &OwnedFd, name: OsString) -> Node {
     });
     let contents = if kind == NodeKind::File { digest(dir, &name) } else { None };
     Node {
-        identity: (stat.st_dev, stat.st_ino, kind),
+        identity: (stat.st_dev, stat.st_ino, kind, born(dir, &name)),
         mode: stat.st_mode,
         owner: (stat.st_uid, stat.st_gid),
         size: stat.st_size,
@@ -311,6 +311,13 @@ fn look(dir: &OwnedFd, name: OsString) -> Node {
         text,
         contents,
     }
+}
+
+/// When the file was made, where the file system and the kernel tell.
+fn born(dir: &OwnedFd, name: &OsString) -> Option<(i64, u32)> {
+    let statx = rustix::fs::statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
+    let tells = statx.stx_mask & StatxFlags::BTIME.bits() != 0;
+    tells.then_some((statx.stx_btime.tv_sec, statx.stx_btime.tv_nsec))
 }
 
 fn digest(dir: &OwnedFd, name: &OsString) -> Option<Digest> {
@@ -410,11 +417,12 @@ mod tests {
             std::fs::set_permissions(root.join("e"), std::fs::Permissions::from_mode(0o700))
                 .unwrap();
             std::fs::hard_link(root.join("g"), root.join("g2")).unwrap();
-            std::fs::remove_dir_all(root.join("d")).unwrap();
             std::fs::write(root.join("../out/secret"), "written").unwrap();
             std::fs::write(root.join("e/scratch"), "x").unwrap();
             std::fs::remove_file(root.join("l")).unwrap();
             std::fs::create_dir(root.join("l")).unwrap();
+            // Last: where no birth is told, a new file may pass for one that is gone.
+            std::fs::remove_dir_all(root.join("d")).unwrap();
         });
         assert_eq!(
             changed,
