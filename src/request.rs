@@ -33,7 +33,8 @@ pub enum Request {
         /// What is done about missing directories on the way.
         parents: Parents,
     },
-    /// Creates a directory; succeeds if one is there.
+    /// Creates a directory; succeeds if one is there. A symlink in the last place is followed to a
+    /// directory only with [`Parents::Create`].
     CreateDir {
         /// The directory.
         path: PathBuf,

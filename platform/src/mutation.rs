@@ -25,8 +25,8 @@ pub enum Mutation {
         /// What is done about missing directories on the way.
         parents: Parents,
     },
-    /// Creates a directory; succeeds if one is there, also by way of a symlink in the last place.
-    /// Nothing is made through a symlink that dangles.
+    /// Creates a directory; succeeds if one is there. A symlink in the last place is followed to a
+    /// directory only with [`Parents::Create`], and nothing is made through one that dangles.
     CreateDir {
         /// The directory.
         path: RootedPath,

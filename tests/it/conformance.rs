@@ -35,12 +35,6 @@ const BY_CONTRACT: &[(&[&str], Instead, &str)] = &[
         "a directory in the place of a file is of the wrong kind, whatever was expected there",
     ),
     (
-        &["R-472", "R-628", "R-636"],
-        Instead::Refused(ErrorKind::Escape),
-        "making a directory is a success where one is, also behind a link: so the link is followed",
-    ),
-    (&["R-582"], Instead::Refused(ErrorKind::Loop), "as R-472"),
-    (
         &["R-267", "R-268", "R-269", "R-270", "R-271", "R-272", "R-273"],
         Instead::RefusedAndHoldsWithRelativeText,
         "a new link's text is relative",

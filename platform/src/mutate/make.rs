@@ -34,12 +34,13 @@ pub(super) fn dir<R: Resolve>(
         let rules = act.local.resolver.rules();
         let effect = match rules.look(dir, leaf)? {
             Some(meta) if meta.kind == Kind::Dir => Effect::Unchanged,
-            Some(link) if link.kind == Kind::Symlink => {
+            // As `mkdir -p` does, and mkdir(2) does not.
+            Some(link) if link.kind == Kind::Symlink && parents == Parents::Create => {
                 trail.follow(&act.local.resolver, root, dir, leaf, &link)?;
                 continue;
             }
             Some(_) => return Err(Fault::new(ErrorKind::AlreadyExists)),
-            // A link is there that leads nowhere: mkdir(2) says so, and makes nothing through it.
+            // A link is there that leads nowhere, and nothing is made through it.
             None if trail.links() > 0 => return Err(Fault::new(ErrorKind::AlreadyExists)),
             None => match dir.make_dir(leaf) {
                 Ok(()) => Effect::Created,
