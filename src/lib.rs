@@ -44,8 +44,8 @@ pub use policy::{Decision, Grant, Policy, TempAreas, writable_roots};
 pub use request::{Op, Outcome, Request};
 pub use ringfence_platform::{
     Assurance, Cas, Confinement, Digest, Durability, Effect, Enforcement, Entry, ErrorKind, Fence,
-    Gap, Kind, LandlockSupport, LinkText, Lost, Mutation, NotKept, Offer, Options, Parents,
-    Precondition, Receipt, RelPath, Removal, Resolution, Root, RootId, RootedPath, Roots, Snapshot,
-    Stamp, TargetKey, available, landlock_support, open, survey,
+    Gap, Kind, LandlockSupport, LinkText, Lost, Mutation, Offer, Options, Parents, Precondition,
+    Receipt, RelPath, Removal, Resolution, Root, RootId, RootedPath, Roots, Snapshot, Stamp,
+    TargetKey, available, landlock_support, open, survey,
 };
 pub use session::{Session, SessionBuilder};

@@ -12,8 +12,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// `Display` names the operation, the path and what was wrong, and never repeats
 /// [`source`](std::error::Error::source), which is the system's own error where there was one.
+#[derive(Debug)]
 pub struct Error(Box<Inner>);
 
+#[derive(Debug)]
 struct Inner {
     op: &'static str,
     path: PathBuf,
@@ -121,13 +123,6 @@ impl Error {
     #[must_use]
     pub fn stranded(&self) -> Option<&OsStr> {
         self.0.fault.stranded.as_deref()
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { op, path, fault } = &*self.0;
-        write!(f, "Error {{ op: {op:?}, path: {path:?}, {fault:?} }}")
     }
 }
 

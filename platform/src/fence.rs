@@ -1,6 +1,6 @@
 //! The boundary, and how the strongest one that a host offers is found.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::{fmt, io};
 
 use crate::confine;
@@ -10,7 +10,7 @@ use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
 use crate::pending::Pending;
 use crate::resolve::{self, Resolve, Scope};
-use crate::roots::Roots;
+use crate::roots::{Root, Roots};
 use crate::stat::{Entry, Follow, Snapshot, Stat};
 
 pub(crate) mod sealed {
@@ -227,8 +227,8 @@ pub fn open(roots: &Roots, options: Options) -> Result<Box<dyn Fence>> {
         // The first is about the strongest kind, and so what there is to mend.
         why_not.get_or_insert(reason);
     }
-    Err(Fault { source: why_not, ..Fault::new(ErrorKind::TooWeak) }
-        .at("open a fence on", first_path(roots)))
+    let path = roots.iter().next().map_or(Path::new(""), Root::path);
+    Err(Fault { source: why_not, ..Fault::new(ErrorKind::TooWeak) }.at("open a fence on", path))
 }
 
 /// Every fence this host can put around `roots`, strongest first. For tests and diagnostics.
@@ -292,8 +292,4 @@ fn enclose<R: Resolve>(
         Confinement::Nothing => Ok(Box::new(local)),
         Confinement::Landlock => confine::landlock(local),
     }
-}
-
-fn first_path(roots: &Roots) -> PathBuf {
-    roots.iter().next().map(|root| root.path().to_owned()).unwrap_or_default()
 }

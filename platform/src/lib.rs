@@ -33,8 +33,7 @@ pub use fence::{
     ambient_authority, available, open, survey, unfenced,
 };
 pub use mutation::{
-    Cas, Digest, Durability, Effect, Lost, Mutation, NotKept, Parents, Precondition, Receipt,
-    Removal, Terms,
+    Cas, Digest, Durability, Effect, Lost, Mutation, Parents, Precondition, Receipt, Removal, Terms,
 };
 pub use path::{LinkText, RelPath, RootedPath};
 pub use pending::Pending;

@@ -1,6 +1,5 @@
 //! Changes as data. Nothing here does anything.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 
@@ -213,8 +212,8 @@ pub struct Receipt {
     pub cas: Cas,
     /// What was synced. Less than was asked for only where a directory cannot be opened to sync it.
     pub durability: Durability,
-    /// What the new file does not have that the old one had.
-    pub not_kept: NotKept,
+    /// What the new file does not have that the old one had. Nothing is lost without being named.
+    pub not_kept: Vec<Lost>,
     /// How many missing directories were made on the way.
     pub parents_created: u32,
 }
@@ -253,29 +252,8 @@ pub enum Cas {
     Checked,
 }
 
-/// What the new file does not have that the replaced one had. Nothing is lost without being named.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct NotKept(BTreeSet<Lost>);
-
-impl NotKept {
-    /// Each thing that was lost, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Lost> {
-        self.0.iter()
-    }
-
-    /// Whether everything was kept.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn add(&mut self, lost: Lost) {
-        self.0.insert(lost);
-    }
-}
-
 /// One thing that a replacement did not keep. `Display` gives its stable token.
-#[derive(Clone, Debug, Eq, PartialEq, Ord, PartialOrd)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Lost {
     /// The owner: the caller may not give files away.

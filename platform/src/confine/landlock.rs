@@ -11,7 +11,7 @@ use ::landlock::{
     Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
 };
 
-use super::mounts::{self, Mounts};
+use super::mounts;
 use super::worker::Worker;
 use crate::dir::Dir;
 use crate::error::{ErrorKind, Fault, Result};
@@ -47,13 +47,21 @@ pub(crate) fn landlock<R: Resolve>(local: Local<R>) -> Result<Box<dyn Fence>> {
         let fault = Fault { source: Some(source), ..Fault::new(ErrorKind::TooWeak) };
         fault.at("confine with landlock", first(&roots))
     };
-    let probe = Probe::outside(&roots);
-    let assurance = assure(&local, probe);
-    let inner = Arc::new(local);
+    let telling = is_telling(&roots);
+    let mut assurance = local.assurance().clone();
+    assurance.confinement = Confinement::Landlock;
+    assurance.gaps.retain(|gap| *gap != Gap::NoLandlock);
+    assurance.gaps.extend(mounts::gap(&roots));
+    assurance.gaps.extend((!telling).then_some(Gap::Unproved));
+    // What may be claimed once the thread is restricted and has proved it.
+    if assurance.gaps.is_empty() && assurance.resolution == Resolution::Openat2 {
+        assurance.level = Enforcement::Confined;
+    }
     let setup = {
         let roots = roots.clone();
-        move || restrict(&roots).and_then(|()| prove(probe))
+        move || restrict(&roots).and_then(|()| if telling { prove() } else { Ok(()) })
     };
+    let inner = Arc::new(local);
     let run = {
         let (inner, level) = (Arc::clone(&inner), assurance.level);
         move |mutation, terms: &Terms| inner.run(mutation, terms, level)
@@ -62,46 +70,12 @@ pub(crate) fn landlock<R: Resolve>(local: Local<R>) -> Result<Box<dyn Fence>> {
     Ok(Box::new(Confined { inner, assurance, worker }))
 }
 
-/// What may be claimed of the fence once its thread is restricted and has proved it.
-fn assure<R: Resolve>(local: &Local<R>, probe: Probe) -> Assurance {
-    let mut assurance = local.assurance().clone();
-    assurance.confinement = Confinement::Landlock;
-    assurance.gaps.retain(|gap| *gap != Gap::NoLandlock);
-    match mounts::beneath(local.roots()) {
-        Mounts::Plain => {}
-        Mounts::Bound => assurance.gaps.push(Gap::BindRoot),
-        Mounts::Unknown => assurance.gaps.push(Gap::MountsUnknown),
-    }
-    if probe == Probe::Useless {
-        assurance.gaps.push(Gap::Unproved);
-    }
-    if assurance.gaps.is_empty() && assurance.resolution == Resolution::Openat2 {
-        assurance.level = Enforcement::Confined;
-    }
-    assurance
-}
-
-/// Whether the place of the probe can tell a confined thread from one that is not.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Probe {
-    /// This thread, which is unrestricted, may write there, and it is outside every root.
-    Telling,
-    /// It is missing, or a root covers it.
-    Useless,
-}
-
-impl Probe {
-    fn outside(roots: &Roots) -> Self {
-        let outside = |dir: Dir| {
-            roots.iter().all(|root| dir.is_beneath(root.id).is_ok_and(|beneath| !beneath))
-        };
-        let dir = Path::new(PROBE).parent().unwrap_or(Path::new("/"));
-        if open_probe().is_ok() && Dir::open_ambient(dir).is_ok_and(outside) {
-            Self::Telling
-        } else {
-            Self::Useless
-        }
-    }
+/// Whether the probe can tell a confined thread from one that is not: this thread, which is
+/// unrestricted, may write there, and no root covers it.
+fn is_telling(roots: &Roots) -> bool {
+    let outside = |dir: Dir| roots.iter().all(|root| matches!(dir.is_beneath(root.id), Ok(false)));
+    let dir = Path::new(PROBE).parent().unwrap_or(Path::new("/"));
+    open_probe().is_ok() && Dir::open_ambient(dir).is_ok_and(outside)
 }
 
 fn open_probe() -> io::Result<File> {
@@ -163,11 +137,9 @@ pub fn landlock_support() -> io::Result<LandlockSupport> {
 }
 
 /// Sees the kernel refuse. Called on the restricted thread.
-fn prove(probe: Probe) -> io::Result<()> {
+fn prove() -> io::Result<()> {
     match open_probe() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        // The fence then does not claim it.
-        _ if probe == Probe::Useless => Ok(()),
         _ => Err(io::Error::other("landlock accepted the domain and does not hold it")),
     }
 }

@@ -10,34 +10,22 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::dir::mount_id;
+use crate::fence::Gap;
 use crate::roots::{Root, Roots};
 
-/// What is mounted at or beneath the roots.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Mounts {
-    /// Whole file systems.
-    Plain,
-    /// A part of one.
-    Bound,
-    /// Nobody can tell.
-    Unknown,
-}
-
-/// Looks at the mounts of this process now. One that is made later is not seen.
-pub(super) fn beneath(roots: &Roots) -> Mounts {
-    let Ok(table) = std::fs::read("/proc/self/mountinfo") else { return Mounts::Unknown };
-    let Some(mounts) = parse(&table) else { return Mounts::Unknown };
-    let mut worst = Mounts::Plain;
-    for root in roots.iter() {
-        match around(root, &mounts) {
-            Some(false) => {}
-            Some(true) => worst = Mounts::Bound,
-            None => return Mounts::Unknown,
-        }
+/// What the mounts at and beneath `roots` keep from being claimed. One that is made later is not
+/// seen.
+pub(super) fn gap(roots: &Roots) -> Option<Gap> {
+    let table = std::fs::read("/proc/self/mountinfo").ok();
+    let Some(mounts) = table.as_deref().and_then(parse) else { return Some(Gap::MountsUnknown) };
+    let bound: Option<Vec<_>> = roots.iter().map(|root| around(root, &mounts)).collect();
+    match bound {
+        None => Some(Gap::MountsUnknown),
+        Some(bound) => bound.contains(&true).then_some(Gap::BindRoot),
     }
-    worst
 }
 
+/// Whether a part of a file system is mounted at or beneath `root`, if that can be told.
 fn around(root: &Root, mounts: &[Mount<'_>]) -> Option<bool> {
     let id = mount_id(&root.dir, OsStr::new("")).ok()??;
     let own = mounts.iter().find(|mount| mount.id == id)?;

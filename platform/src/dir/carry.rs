@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::unix::{Dir, Meta, READ, proc_is_mounted};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Digest, Lost, NotKept};
+use crate::mutation::{Digest, Lost};
 use crate::path::Name;
 
 const ACL: &str = "system.posix_acl_access";
@@ -31,21 +31,21 @@ pub(crate) struct Carried {
     mode: u32,
     /// Names and values.
     attributes: Vec<(OsString, Vec<u8>)>,
-    lost: NotKept,
+    lost: Vec<Lost>,
 }
 
 impl Carried {
     /// Reads what `old`, seen as `meta`, has to hand on.
     pub(crate) fn from(old: &Old, meta: &Meta) -> Result<Self, Fault> {
-        let mut lost = NotKept::default();
+        let mut lost = Vec::new();
         // As the kernel does when a file is written to, chmod(2) and `file_remove_privs`: setgid
         // without the right to execute is no privilege.
         let setid = if meta.mode & GROUP_MAY_EXECUTE == 0 { SETUID } else { SETUID | SETGID };
         if meta.mode & setid != 0 {
-            lost.add(Lost::Setid);
+            lost.push(Lost::Setid);
         }
         if meta.links > 1 {
-            lost.add(Lost::HardLink(meta.links - 1));
+            lost.push(Lost::HardLink(meta.links - 1));
         }
         let Meta { uid, gid, mode, .. } = *meta;
         let mut carried = Self { uid, gid, mode: mode & !setid, attributes: Vec::new(), lost };
@@ -59,10 +59,10 @@ impl Carried {
         match name.as_bytes() {
             // Derived from the content by the system.
             b"security.ima" | b"security.evm" => {}
-            b"security.capability" => self.lost.add(Lost::Capability),
+            b"security.capability" => self.lost.push(Lost::Capability),
             _ => match old.get(&name) {
                 Ok(value) => self.attributes.push((name, value)),
-                Err(_) => self.lost.add(loss_of(name)),
+                Err(_) => self.lost.push(loss_of(name)),
             },
         }
     }
@@ -75,14 +75,14 @@ impl Carried {
     }
 
     /// Puts everything on `file`, which is empty, and tells what could not be kept.
-    pub(crate) fn put_on(self, file: &File, inherited: Inherited) -> Result<NotKept, Fault> {
+    pub(crate) fn put_on(self, file: &File, inherited: Inherited) -> Result<Vec<Lost>, Fault> {
         let Self { uid, gid, mut mode, attributes, mut lost } = self;
         let made = Meta::of(file)?;
         if made.uid != uid && rustix::fs::fchown(file, Some(Uid::from_raw(uid)), None).is_err() {
-            lost.add(Lost::Owner);
+            lost.push(Lost::Owner);
         }
         if made.gid != gid && rustix::fs::fchown(file, None, Some(Gid::from_raw(gid))).is_err() {
-            lost.add(Lost::Group);
+            lost.push(Lost::Group);
             // Another group must not get what was meant for the old one.
             mode = mode & !GROUP | (mode & 0o007) << 3 & mode & GROUP;
             mode &= !SETGID;
@@ -96,7 +96,7 @@ impl Carried {
             if rustix::fs::fsetxattr(file, &name, &value, XattrFlags::empty()).is_err()
                 && whole(|buffer| rustix::fs::fgetxattr(file, &name, buffer)) != Ok(value)
             {
-                lost.add(loss_of(name));
+                lost.push(loss_of(name));
             }
         }
         if mode_moved || made.mode != mode || made.uid != uid || made.gid != gid {

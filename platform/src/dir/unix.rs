@@ -34,6 +34,9 @@ const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Dir(pub(crate) OwnedFd);
 
+/// An entry of a directory that is held: all that an act is about.
+pub(crate) type Spot<'d> = (&'d Dir, &'d Name);
+
 /// With what right a directory is held.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Hold {
@@ -275,26 +278,21 @@ impl Dir {
         }
     }
 
-    /// Renames `from` to `to` in `to_dir`, in one step.
-    pub(crate) fn rename(
-        &self,
-        from: &Name,
-        to_dir: &Self,
-        to: &Name,
-        onto: Onto,
-    ) -> Result<(), Fault> {
-        let (old, new) = (from.as_os_str(), to.as_os_str());
+    /// Renames `from` to `to`, in one step.
+    pub(crate) fn rename(from: Spot<'_>, to: Spot<'_>, onto: Onto) -> Result<(), Fault> {
+        let (old, new) = (from.1.as_os_str(), to.1.as_os_str());
         let flags = match onto {
-            Onto::Anything => return Ok(rustix::fs::renameat(&self.0, old, &to_dir.0, new)?),
+            Onto::Anything => return Ok(rustix::fs::renameat(from.0, old, to.0, new)?),
             Onto::Nothing => RenameFlags::NOREPLACE,
             Onto::Swap => RenameFlags::EXCHANGE,
         };
-        match rustix::fs::renameat_with(&self.0, old, &to_dir.0, new, flags) {
+        let kind = || Ok::<_, Fault>(from.0.look(from.1)?.map(|meta| meta.kind));
+        match rustix::fs::renameat_with(from.0, old, to.0, new, flags) {
             // EINVAL also says that a directory would lie within itself.
-            Err(Errno::INVAL | Errno::NOSYS) => match self.look(from)?.map(|meta| meta.kind) {
+            Err(Errno::INVAL | Errno::NOSYS) => match kind()? {
                 None => Err(Errno::NOENT.into()),
                 Some(Kind::Dir) => Err(Errno::INVAL.into()),
-                Some(_) if onto == Onto::Nothing => self.link_then_unlink(from, to_dir, to),
+                Some(_) if onto == Onto::Nothing => Self::link_then_unlink(from, to),
                 Some(_) => Err(Errno::OPNOTSUPP.into()),
             },
             done => Ok(done?),
@@ -302,12 +300,12 @@ impl Dir {
     }
 
     /// The rename that does not replace, on a file system without one: `link(2)` never replaces.
-    fn link_then_unlink(&self, from: &Name, to_dir: &Self, to: &Name) -> Result<(), Fault> {
-        let (old, new) = (from.as_os_str(), to.as_os_str());
-        match rustix::fs::linkat(&self.0, old, &to_dir.0, new, AtFlags::empty()) {
+    fn link_then_unlink(from: Spot<'_>, to: Spot<'_>) -> Result<(), Fault> {
+        let (old, new) = (from.1.as_os_str(), to.1.as_os_str());
+        match rustix::fs::linkat(from.0, old, to.0, new, AtFlags::empty()) {
             Err(Errno::PERM) => Err(Errno::OPNOTSUPP.into()),
             Err(errno) => Err(errno.into()),
-            Ok(()) => self.unlink(from),
+            Ok(()) => from.0.unlink(from.1),
         }
     }
 

@@ -16,9 +16,7 @@ use crate::entry_lock::EntryLock;
 use crate::error::{ErrorKind, Fault};
 use crate::fence::Enforcement;
 use crate::local::Local;
-use crate::mutation::{
-    Cas, Durability, Effect, Mutation, NotKept, Parents, Precondition, Receipt, Terms,
-};
+use crate::mutation::{Cas, Durability, Effect, Mutation, Parents, Precondition, Receipt, Terms};
 use crate::path::{Name, RootedPath};
 use crate::resolve::{Anchor, Place, Resolve, Trail};
 use crate::roots::Root;
@@ -165,7 +163,7 @@ impl<R: Resolve> Act<'_, R> {
             enforcement: self.enforcement,
             cas: Cas::Unconditional,
             durability: self.terms.durability,
-            not_kept: NotKept::default(),
+            not_kept: Vec::new(),
             parents_created: 0,
         }
     }

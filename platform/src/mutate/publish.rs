@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use crate::dir::{Dir, Meta, Old, Onto};
+use crate::dir::{Dir, Meta, Old, Onto, Spot};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::Digest;
 use crate::path::Name;
@@ -47,7 +47,7 @@ impl<'d> Scratch<'d> {
 
     /// Publishes the file as `leaf`.
     pub(super) fn rename(&mut self, leaf: &Name, onto: Onto) -> Result<(), Fault> {
-        self.dir.rename(&self.name, self.dir, leaf, onto)?;
+        Dir::rename((self.dir, &self.name), (self.dir, leaf), onto)?;
         self.remove = false;
         Ok(())
     }
@@ -114,14 +114,11 @@ impl Expected<'_> {
 /// the old file, for the caller to remove. Otherwise all is as it was and the answer is `Stale`.
 ///
 /// The look before that nobody can do atomically is done after, on what can no longer change places.
-pub(super) fn swap_if(
-    from: (&Dir, &Name),
-    to: (&Dir, &Name),
-    expected: Expected<'_>,
-) -> Result<(), Fault> {
+pub(super) fn swap_if(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<(), Fault> {
     let ours = id_at(from)?;
     let gone = |fault: &Fault| fault.kind == ErrorKind::NotFound;
-    swap(from, to).map_err(|f| if gone(&f) { Fault { kind: ErrorKind::Stale, ..f } } else { f })?;
+    let swapped = Dir::rename(from, to, Onto::Swap);
+    swapped.map_err(|f| if gone(&f) { Fault { kind: ErrorKind::Stale, ..f } } else { f })?;
     let examined = expected.came_out_at(from.0, from.1);
     if let Ok(true) = examined {
         return Ok(());
@@ -135,17 +132,17 @@ pub(super) fn swap_if(
 /// Each exchange must bring out what the one before put in. If it does not, a third writer came
 /// between, and its file, the newest, is put back by one exchange more. A file that is not ours is
 /// never removed: if one is left over, the fault names where it lies.
-fn put_back(from: (&Dir, &Name), to: (&Dir, &Name), ours: Option<FileId>) -> Result<(), Fault> {
+fn put_back(from: Spot<'_>, to: Spot<'_>, ours: Option<FileId>) -> Result<(), Fault> {
     let left = Some(from.1.as_os_str());
     let stranded = || Fault { stranded: left.map(OsStr::to_owned), ..Fault::new(ErrorKind::Stale) };
     let mut put = ours;
     for _ in 0..MOST_SWAPS {
         let putting = id_at(from).map_err(|_| stranded())?;
-        match swap(from, to) {
+        match Dir::rename(from, to, Onto::Swap) {
             Ok(()) => {}
             // Somebody removed the destination. What was there comes back, unless that is taken.
             Err(fault) if fault.kind == ErrorKind::NotFound => {
-                return from.0.rename(from.1, to.0, to.1, Onto::Nothing).map_err(|_| stranded());
+                return Dir::rename(from, to, Onto::Nothing).map_err(|_| stranded());
             }
             Err(_) => return Err(stranded()),
         }
@@ -158,10 +155,6 @@ fn put_back(from: (&Dir, &Name), to: (&Dir, &Name), ours: Option<FileId>) -> Res
     Err(stranded())
 }
 
-fn swap(from: (&Dir, &Name), to: (&Dir, &Name)) -> Result<(), Fault> {
-    from.0.rename(from.1, to.0, to.1, Onto::Swap)
-}
-
-fn id_at((dir, name): (&Dir, &Name)) -> Result<Option<FileId>, Fault> {
+fn id_at((dir, name): Spot<'_>) -> Result<Option<FileId>, Fault> {
     Ok(dir.look(name)?.map(|meta| meta.id()))
 }

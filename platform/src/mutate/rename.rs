@@ -2,10 +2,10 @@
 
 use super::Act;
 use super::publish::{Expected, swap_if};
-use crate::dir::{Dir, Hold, Meta, Old, Onto};
+use crate::dir::{Dir, Hold, Meta, Old, Onto, Spot};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Durability, Effect, Precondition, Receipt};
-use crate::path::{Name, RootedPath};
+use crate::path::RootedPath;
 use crate::resolve::{Anchor, Resolve};
 use crate::roots::Root;
 use crate::stat::{Kind, TargetKey};
@@ -16,15 +16,15 @@ pub(super) fn rename<R: Resolve>(
     to: &RootedPath,
     when: &Precondition,
 ) -> Result<Receipt, Fault> {
-    let change = |from: (&Dir, &Name), to: (&Dir, &Name)| match when {
+    let change = |from: Spot<'_>, to: Spot<'_>| match when {
         Precondition::None => {
-            from.0.rename(from.1, to.0, to.1, Onto::Anything)?;
+            Dir::rename(from, to, Onto::Anything)?;
             let stayed = is_still_there(from, to)?;
             let effect = if stayed { Effect::Unchanged } else { Effect::Renamed };
             Ok((effect, Cas::Unconditional))
         }
         Precondition::Absent => {
-            from.0.rename(from.1, to.0, to.1, Onto::Nothing)?;
+            Dir::rename(from, to, Onto::Nothing)?;
             Ok((Effect::Renamed, Cas::Atomic))
         }
         Precondition::Matches { stamp, digest } => {
@@ -43,7 +43,7 @@ pub(super) fn exchange<R: Resolve>(
     second: &RootedPath,
 ) -> Result<Receipt, Fault> {
     on_both(act, first, second, act.hold(&Precondition::None), |first, second| {
-        first.0.rename(first.1, second.0, second.1, Onto::Swap)?;
+        Dir::rename(first, second, Onto::Swap)?;
         Ok((Effect::Exchanged, Cas::Unconditional))
     })
 }
@@ -54,7 +54,7 @@ fn on_both<R: Resolve>(
     first: &RootedPath,
     second: &RootedPath,
     hold: Hold,
-    change: impl Fn((&Dir, &Name), (&Dir, &Name)) -> Result<(Effect, Cas), Fault>,
+    change: impl Fn(Spot<'_>, Spot<'_>) -> Result<(Effect, Cas), Fault>,
 ) -> Result<Receipt, Fault> {
     loop {
         let (root, a) = act.pin_entry(first, hold)?;
@@ -97,7 +97,7 @@ fn judge<R: Resolve>(
 }
 
 /// Renames over the expected version and removes that.
-fn replace(from: (&Dir, &Name), to: (&Dir, &Name), expected: Expected<'_>) -> Result<(), Fault> {
+fn replace(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<(), Fault> {
     let old = to.0.look(to.1)?.ok_or(Fault::new(ErrorKind::Stale))?;
     if old.kind != Kind::File {
         return Err(Fault::new(ErrorKind::WrongKind));
@@ -108,7 +108,7 @@ fn replace(from: (&Dir, &Name), to: (&Dir, &Name), expected: Expected<'_>) -> Re
 }
 
 /// Whether `rename(2)` did nothing, which is what it does when both are names of one file.
-fn is_still_there(from: (&Dir, &Name), to: (&Dir, &Name)) -> Result<bool, Fault> {
+fn is_still_there(from: Spot<'_>, to: Spot<'_>) -> Result<bool, Fault> {
     let several = |meta: &Meta| meta.kind != Kind::Dir && meta.links > 1;
     let Some(after) = to.0.look(to.1)?.filter(several) else { return Ok(false) };
     Ok(from.0.look(from.1)?.is_some_and(|before| before.id() == after.id()))

@@ -42,6 +42,9 @@ pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
     fn rules(&self) -> Rules;
 }
 
+/// As many symlinks as the kernel follows in one path, path_resolution(7).
+const MOST_LINKS: usize = 40;
+
 /// What a lookup may do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
@@ -54,6 +57,12 @@ impl Rules {
     pub(crate) fn new(scope: Scope, options: Options) -> Self {
         let foreign_links = ForeignLinks::of_this_system();
         Self { scope, cross_mounts: options.cross_mounts, foreign_links }
+    }
+
+    /// Fails if the symlink that is met in `dir`, one of `links` by now, is not to be followed.
+    fn admit_link(&self, dir: &Dir, links: usize) -> Result<(), Fault> {
+        let magic = self.scope != Scope::ByText && dir.has_magic_links()?;
+        if links > MOST_LINKS || magic { Err(Fault::new(ErrorKind::Loop)) } else { Ok(()) }
     }
 
     /// What is at `name` in `dir`, not followed.

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
-use crate::dir::{Dir, Hold, Meta};
+use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault, Result, Step};
 use crate::fence::{Options, Resolution};
 use crate::path::Name;
@@ -84,35 +84,38 @@ impl Openat2 {
             .map_err(|errno| Fault::os(Step::Resolve, errno))
     }
 
-    /// The deepest directory of `parent` that exists, and the names below it that do not. Nothing
-    /// if one was made meanwhile, so that `parent` is to be looked up again.
-    fn partial(
+    /// The deepest directory of `path` that exists, and the names below it that do not. All of them
+    /// must exist on the way that a link has pointed out.
+    fn deepest(
         &self,
         root: &Root,
-        parent: &Path,
+        path: &Path,
+        links: usize,
         hold: Hold,
-    ) -> Result<Option<(Dir, Vec<Name>)>, Fault> {
-        let mut missing = Vec::new();
-        let mut at = parent;
-        loop {
-            let not_found = || Fault::new(ErrorKind::NotFound);
-            let name = at.file_name().and_then(Name::new).ok_or_else(not_found)?;
-            at = at.parent().ok_or_else(not_found)?;
-            missing.push(name);
-            match self.open_dir(root, at, hold) {
-                Ok(dir) => {
-                    missing.reverse();
-                    return match dir.look(&missing[0])? {
-                        None => Ok(Some((dir, missing))),
-                        // It dangles. Nothing is made through it.
-                        Some(Meta { kind: Kind::Symlink, .. }) => Err(not_found()),
-                        Some(_) => Ok(None),
-                    };
+    ) -> Result<(Dir, Vec<Name>), Fault> {
+        for _ in 0..MOST_ATTEMPTS {
+            let (mut at, mut missing) = (path, Vec::new());
+            let dir = loop {
+                match self.open_dir(root, at, hold) {
+                    Err(fault) if fault.kind == ErrorKind::NotFound && links == 0 => {
+                        let both = at.file_name().and_then(Name::new).zip(at.parent());
+                        let (name, parent) = both.ok_or(fault)?;
+                        missing.insert(0, name);
+                        at = parent;
+                    }
+                    found => break found?,
                 }
-                Err(fault) if fault.kind == ErrorKind::NotFound => {}
-                Err(fault) => return Err(fault),
+            };
+            let there = missing.first().map_or(Ok(None), |name| dir.look(name))?;
+            match there.map(|meta| meta.kind) {
+                None => return Ok((dir, missing)),
+                // It dangles. Nothing is made through it.
+                Some(Kind::Symlink) => return Err(Fault::new(ErrorKind::NotFound)),
+                // It was made meanwhile.
+                Some(_) => {}
             }
         }
+        Err(Fault::new(ErrorKind::Busy))
     }
 }
 
@@ -120,24 +123,11 @@ impl Resolve for Openat2 {
     const RESOLUTION: Resolution = Resolution::Openat2;
 
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
-        let (parent, leaf, must_be_dir) = match trail.last() {
-            Last::Name { parent, leaf, slash } => (parent, leaf, slash),
-            Last::Dir => return Ok(Place::Dir(self.open_dir(root, trail.path(), hold)?)),
+        let Some(Last { parent, leaf, slash: must_be_dir }) = trail.last() else {
+            return Ok(Place::Dir(self.open_dir(root, trail.path(), hold)?));
         };
-        for _ in 0..MOST_ATTEMPTS {
-            let (dir, missing) = match self.open_dir(root, parent, hold) {
-                Ok(dir) => (dir, Vec::new()),
-                Err(fault) if fault.kind == ErrorKind::NotFound && trail.links() == 0 => {
-                    match self.partial(root, parent, hold)? {
-                        Some(found) => found,
-                        None => continue,
-                    }
-                }
-                Err(fault) => return Err(fault),
-            };
-            return Ok(Place::Entry(Anchor { dir, missing, leaf, must_be_dir }));
-        }
-        Err(Fault::new(ErrorKind::Busy))
+        let (dir, missing) = self.deepest(root, parent, trail.links(), hold)?;
+        Ok(Place::Entry(Anchor { dir, missing, leaf, must_be_dir }))
     }
 
     fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault> {

@@ -8,14 +8,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{ForeignLinks, Resolve, Rules, Scope};
+use super::{ForeignLinks, Resolve, Scope};
 use crate::dir::{Dir, Meta};
 use crate::error::{ErrorKind, Fault};
 use crate::path::{Name, PATH_MAX};
 use crate::roots::Root;
-
-/// As many as the kernel follows in one path, path_resolution(7).
-pub(crate) const MOST_LINKS: usize = 40;
 
 /// Where the next attempt begins: the path that was asked for, or what the link there said.
 #[derive(Debug)]
@@ -26,11 +23,11 @@ pub(crate) struct Trail {
 
 /// The last component of a path, and what comes before it.
 #[derive(Debug)]
-pub(crate) enum Last<'p> {
-    /// A name to act on. `slash` if the path says that it must be a directory.
-    Name { parent: &'p Path, leaf: Name, slash: bool },
-    /// The path ends in `.` or `..`, or is empty: a directory that has no name here.
-    Dir,
+pub(crate) struct Last<'p> {
+    pub(crate) parent: &'p Path,
+    pub(crate) leaf: Name,
+    /// The path says by a slash that it must be a directory.
+    pub(crate) slash: bool,
 }
 
 impl Trail {
@@ -50,21 +47,18 @@ impl Trail {
         self.links
     }
 
-    pub(crate) fn last(&self) -> Last<'_> {
+    /// The name to act on. Nothing if the path is empty or ends in `.` or `..`: a directory that
+    /// has no name here.
+    pub(crate) fn last(&self) -> Option<Last<'_>> {
         let bytes = self.path.as_os_str().as_bytes();
         let trimmed = without_end_slashes(bytes);
         let (parent, leaf) = match trimmed.iter().rposition(|&byte| byte == b'/') {
             Some(slash) => (&trimmed[..slash], &trimmed[slash + 1..]),
             None => (&trimmed[..0], trimmed),
         };
-        match Name::new(OsStr::from_bytes(leaf)) {
-            Some(leaf) => Last::Name {
-                parent: Path::new(OsStr::from_bytes(parent)),
-                leaf,
-                slash: trimmed.len() < bytes.len(),
-            },
-            None => Last::Dir,
-        }
+        let leaf = Name::new(OsStr::from_bytes(leaf))?;
+        let slash = trimmed.len() < bytes.len();
+        Some(Last { parent: Path::new(OsStr::from_bytes(parent)), leaf, slash })
     }
 
     /// Goes on where the symlink `name` in `dir`, seen as `link`, points.
@@ -80,27 +74,22 @@ impl Trail {
             resolver.count_links(root, &self.path)?;
         }
         self.links += 1;
-        let Rules { scope, foreign_links, .. } = resolver.rules();
-        let magic = scope != Scope::ByText && dir.has_magic_links()?;
-        if self.links > MOST_LINKS || magic {
-            return Err(Fault::new(ErrorKind::Loop));
-        }
-        if foreign_links == ForeignLinks::Refused && is_foreign(&dir.meta()?, link) {
+        let rules = resolver.rules();
+        rules.admit_link(dir, self.links)?;
+        if rules.foreign_links == ForeignLinks::Refused && is_foreign(&dir.meta()?, link) {
             return Err(Fault::new(ErrorKind::Denied));
         }
         // It is something else by now: the same path once more.
         let Some(text) = dir.read_link(name)? else { return Ok(()) };
-        let slash = matches!(self.last(), Last::Name { slash: true, .. });
-        let mut next = match (text.strip_prefix("/"), scope) {
-            (Ok(_), Scope::Beneath) => return Err(Fault::new(ErrorKind::Escape)),
-            // By bytes: `strip_prefix` would lose a slash or a dot at the end.
-            (Ok(_), Scope::Ambient | Scope::ByText) => {
-                PathBuf::from(OsStr::from_bytes(without_start_slashes(text.as_os_str().as_bytes())))
+        let last = self.last();
+        let slash = last.as_ref().is_some_and(|last| last.slash);
+        let mut next = match (text.has_root(), rules.scope) {
+            (true, Scope::Beneath) => return Err(Fault::new(ErrorKind::Escape)),
+            (true, Scope::Ambient | Scope::ByText) => {
+                // By bytes: `strip_prefix` would lose a slash or a dot at the end.
+                OsStr::from_bytes(without_start_slashes(text.as_os_str().as_bytes())).into()
             }
-            (Err(_), _) => match self.last() {
-                Last::Name { parent, .. } => parent.join(&text),
-                Last::Dir => text,
-            },
+            (false, _) => last.map_or(text.clone(), |last| last.parent.join(&text)),
         };
         if slash {
             next.as_mut_os_string().push("/");

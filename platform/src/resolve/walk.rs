@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::trail::{Last, MOST_LINKS};
+use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
-use crate::dir::{Dir, Hold, Meta};
+use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
 use crate::fence::{Options, Resolution};
 use crate::path::Name;
@@ -25,13 +25,11 @@ use crate::stat::Kind;
 
 /// Lookups by this process.
 #[derive(Debug)]
-pub(crate) struct Walk {
-    rules: Rules,
-}
+pub(crate) struct Walk(Rules);
 
 impl Walk {
     pub(crate) fn new(scope: Scope, options: Options) -> Self {
-        Self { rules: Rules::new(scope, options) }
+        Self(Rules::new(scope, options))
     }
 
     /// Goes down `path`, all of whose components are directories or links to such, after `links`
@@ -45,7 +43,7 @@ impl Walk {
                 b".." => {
                     if down.names.pop().is_some() {
                         down.below = Some(down.dir(root).parent(Hold::Place)?);
-                    } else if self.rules.scope == Scope::Beneath {
+                    } else if self.0.scope == Scope::Beneath {
                         return Err(Fault::new(ErrorKind::Escape));
                     }
                     continue;
@@ -55,13 +53,13 @@ impl Walk {
             let name = Name::new(&step).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))?;
             match down.dir(root).enter(&name, Hold::Place) {
                 Ok(dir) => {
-                    self.rules.crosses_nothing(down.dir(root), name.as_os_str())?;
+                    self.0.crosses_nothing(down.dir(root), name.as_os_str())?;
                     down.below = Some(dir);
                     down.names.push(name);
                 }
                 Err(fault) if fault.kind == ErrorKind::NotFound => {
                     // Only hints go on where a link dangles, and nothing where `..` would.
-                    if of_link && self.rules.scope != Scope::ByText {
+                    if of_link && self.0.scope != Scope::ByText {
                         return Err(fault);
                     }
                     let rest = steps.ahead.iter().rev().map(|step| Name::new(step));
@@ -70,23 +68,19 @@ impl Walk {
                     break;
                 }
                 Err(fault) if fault.kind == ErrorKind::WrongKind => {
-                    match down.dir(root).look(&name)? {
-                        Some(Meta { kind: Kind::Symlink, .. }) => {}
-                        _ => return Err(fault),
+                    let met = down.dir(root).look(&name)?;
+                    if !met.is_some_and(|meta| meta.kind == Kind::Symlink) {
+                        return Err(fault);
                     }
                     links += 1;
-                    let magic =
-                        self.rules.scope != Scope::ByText && down.dir(root).has_magic_links()?;
-                    if links > MOST_LINKS || magic {
-                        return Err(Fault::new(ErrorKind::Loop));
-                    }
+                    self.0.admit_link(down.dir(root), links)?;
                     let Some(text) = down.dir(root).read_link(&name)? else {
                         // A directory has taken its place.
                         steps.push(Path::new(&step));
                         continue;
                     };
                     if text.has_root() {
-                        if self.rules.scope == Scope::Beneath {
+                        if self.0.scope == Scope::Beneath {
                             return Err(Fault::new(ErrorKind::Escape));
                         }
                         down.below = None;
@@ -117,7 +111,7 @@ impl Walk {
     pub(crate) fn physical(&self, root: &Root, path: &Path) -> Result<PathBuf, Fault> {
         let mut trail = Trail::starting_at(path.to_owned())?;
         loop {
-            let Last::Name { parent, leaf, .. } = trail.last() else {
+            let Some(Last { parent, leaf, .. }) = trail.last() else {
                 return Ok(self.descend(root, trail.path(), trail.links())?.spelled());
             };
             let down = self.descend(root, parent, trail.links())?;
@@ -136,23 +130,20 @@ impl Resolve for Walk {
     const RESOLUTION: Resolution = Resolution::Walk;
 
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
-        let (parent, leaf, must_be_dir) = match trail.last() {
-            Last::Name { parent, leaf, slash } => (parent, leaf, slash),
-            Last::Dir => {
-                let down = self.descend(root, trail.path(), trail.links())?;
-                if !down.missing.is_empty() {
-                    return Err(Fault::new(ErrorKind::NotFound));
-                }
-                return Ok(Place::Dir(self.arrive(root, down, hold)?));
-            }
-        };
+        let last = trail.last();
+        let parent = last.as_ref().map_or(trail.path(), |last| last.parent);
         let mut down = self.descend(root, parent, trail.links())?;
-        if !down.missing.is_empty() && trail.links() > 0 {
+        let missing = std::mem::take(&mut down.missing);
+        if !missing.is_empty() && (trail.links() > 0 || last.is_none()) {
             return Err(Fault::new(ErrorKind::NotFound));
         }
-        let missing = std::mem::take(&mut down.missing);
         let dir = self.arrive(root, down, hold)?;
-        Ok(Place::Entry(Anchor { dir, missing, leaf, must_be_dir }))
+        Ok(match last {
+            None => Place::Dir(dir),
+            Some(Last { leaf, slash, .. }) => {
+                Place::Entry(Anchor { dir, missing, leaf, must_be_dir: slash })
+            }
+        })
     }
 
     fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault> {
@@ -163,7 +154,7 @@ impl Resolve for Walk {
                     Place::Dir(dir) => return dir.open_itself(),
                     Place::Entry(anchor) => anchor,
                 };
-            match self.rules.look(&dir, &leaf)?.filter(|_| missing.is_empty()) {
+            match self.0.look(&dir, &leaf)?.filter(|_| missing.is_empty()) {
                 None => return Err(Fault::new(ErrorKind::NotFound)),
                 Some(meta) if meta.kind == Kind::Symlink => {
                     trail.follow(self, root, &dir, &leaf, &meta)?;
@@ -180,7 +171,7 @@ impl Resolve for Walk {
     }
 
     fn rules(&self) -> Rules {
-        self.rules
+        self.0
     }
 }
 
