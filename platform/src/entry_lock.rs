@@ -82,16 +82,7 @@ impl Locks {
         self.process == std::process::id()
     }
 
-    /// Waits for the entry `name` of the directory `dir`.
-    pub(crate) fn entry(
-        &self,
-        entry: (FileId, &Name),
-        cancel: &Cancel,
-    ) -> Result<EntryLock<'_>, Fault> {
-        self.entries(entry, entry, cancel)
-    }
-
-    /// Waits for two entries at once.
+    /// Waits for two entries at once, which may be the same.
     pub(crate) fn entries(
         &self,
         first: (FileId, &Name),
@@ -162,14 +153,14 @@ mod tests {
     fn one_at_a_time_is_served_and_in_the_order_of_asking() {
         let locks = Locks::new();
         let entry = name("an entry of the order test");
-        let held = locks.entry((DIR, &entry), &Cancel::never()).unwrap();
+        let held = locks.entries((DIR, &entry), (DIR, &entry), &Cancel::never()).unwrap();
         let (tell, told) = mpsc::channel();
         std::thread::scope(|scope| {
             for number in 0..8 {
                 let before = locks.queue().next;
                 let (locks, entry, tell) = (&locks, &entry, tell.clone());
                 scope.spawn(move || {
-                    let lock = locks.entry((DIR, entry), &Cancel::never()).unwrap();
+                    let lock = locks.entries((DIR, entry), (DIR, entry), &Cancel::never()).unwrap();
                     assert!(lock.waited);
                     tell.send(number).unwrap();
                     drop(lock);
@@ -188,13 +179,13 @@ mod tests {
     fn whoever_cancels_leaves_the_queue_and_the_next_is_served() {
         let locks = Locks::new();
         let entry = name("an entry of the cancel test");
-        let held = locks.entry((DIR, &entry), &Cancel::never()).unwrap();
+        let held = locks.entries((DIR, &entry), (DIR, &entry), &Cancel::never()).unwrap();
         let cancelled = Cancel::new();
         cancelled.cancel();
-        let fault = locks.entry((DIR, &entry), &cancelled).unwrap_err();
+        let fault = locks.entries((DIR, &entry), (DIR, &entry), &cancelled).unwrap_err();
         assert_eq!(fault.kind, ErrorKind::Cancelled);
         drop(held);
-        assert!(!locks.entry((DIR, &entry), &Cancel::never()).unwrap().waited);
+        assert!(!locks.entries((DIR, &entry), (DIR, &entry), &Cancel::never()).unwrap().waited);
     }
 
     #[test]

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::{fmt, io};
 
-use crate::confine;
 use crate::error::{ErrorKind, Fault, Result};
 use crate::local::Local;
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
 use crate::pending::Pending;
-use crate::resolve::{self, Resolve, Scope};
+use crate::resolve::{self, Scope};
 use crate::roots::{Root, Roots};
 use crate::stat::{Entry, Follow, Snapshot, Stat};
 
@@ -252,10 +251,8 @@ pub fn survey(roots: &Roots, options: Options) -> Vec<Offer> {
 /// Only if the root directory cannot be opened.
 pub fn unfenced(_: AmbientAuthority) -> Result<Box<dyn Fence>> {
     let (roots, options) = (Roots::open(["/"])?, Options::default());
-    match resolve::Openat2::proven(&roots, Scope::Ambient, options) {
-        Ok(resolver) => Ok(Box::new(Local::new(roots, resolver)?)),
-        Err(_) => Ok(Box::new(Local::new(roots, resolve::Walk::new(Scope::Ambient, options))?)),
-    }
+    let put_up = |who| put_up(&roots, Scope::Ambient, options, who, Confinement::Nothing);
+    put_up(Resolution::Openat2).or_else(|_| put_up(Resolution::Walk))
 }
 
 /// The power of the whole process, to be handed to [`unfenced`].
@@ -273,23 +270,26 @@ fn offers(roots: &Roots, options: Options) -> impl Iterator<Item = Offer> {
     use {Confinement::*, Resolution::*};
     let kinds = [(Openat2, Landlock), (Openat2, Nothing), (Walk, Landlock), (Walk, Nothing)];
     kinds.into_iter().map(move |(resolution, confinement)| {
-        let fence = match resolution {
-            Openat2 => resolve::Openat2::proven(roots, Scope::Beneath, options)
-                .and_then(|resolver| enclose(roots, resolver, confinement)),
-            Walk => enclose(roots, resolve::Walk::new(Scope::Beneath, options), confinement),
-        };
+        let fence = put_up(roots, Scope::Beneath, options, resolution, confinement);
         Offer { resolution, confinement, fence }
     })
 }
 
-fn enclose<R: Resolve>(
+fn put_up(
     roots: &Roots,
-    resolver: R,
+    scope: Scope,
+    options: Options,
+    resolution: Resolution,
     confinement: Confinement,
 ) -> Result<Box<dyn Fence>> {
-    let local = Local::new(roots.clone(), resolver)?;
-    match confinement {
-        Confinement::Nothing => Ok(Box::new(local)),
-        Confinement::Landlock => confine::landlock(local),
-    }
+    let roots = roots.clone();
+    Ok(match resolution {
+        Resolution::Openat2 => {
+            let resolver = resolve::Openat2::proven(&roots, scope, options)?;
+            Box::new(Local::new(roots, resolver, confinement)?)
+        }
+        Resolution::Walk => {
+            Box::new(Local::new(roots, resolve::Walk::new(scope, options), confinement)?)
+        }
+    })
 }

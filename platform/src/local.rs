@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
+use crate::confine::{self, Worker};
 use crate::dir::{Dir, Hold, Meta, READ};
 use crate::entry_lock::Locks;
 use crate::error::{ErrorKind, Fault, Result};
@@ -18,34 +19,48 @@ use crate::resolve::{Place, Resolve, Scope, Trail};
 use crate::roots::{Root, RootId, Roots};
 use crate::stat::{Entry, Follow, Kind, Snapshot, Stat, TargetKey};
 
-/// A fence that acts on the thread that calls it.
+/// What a fence acts with, on whatever thread it acts.
 #[derive(Debug)]
-pub(crate) struct Local<R> {
-    roots: Roots,
+pub(crate) struct Core<R> {
+    pub(crate) roots: Roots,
     pub(crate) resolver: R,
-    assurance: Assurance,
     pub(crate) locks: Arc<Locks>,
 }
 
+/// A fence on this host. With a worker, changes are made by that and reads by the caller's thread;
+/// without, all is done there.
+#[derive(Debug)]
+pub(crate) struct Local<R> {
+    core: Arc<Core<R>>,
+    assurance: Assurance,
+    worker: Option<Worker>,
+}
+
 impl<R: Resolve> Local<R> {
-    pub(crate) fn new(roots: Roots, resolver: R) -> Result<Self> {
-        let locks = Locks::of_this_process().map_err(|fault| fault.at("open a fence on", "."))?;
+    pub(crate) fn new(roots: Roots, resolver: R, confinement: Confinement) -> Result<Self> {
         let (level, gaps) = match (resolver.rules().scope, R::RESOLUTION) {
             (Scope::Beneath, Resolution::Openat2) => (Enforcement::Kernel, vec![]),
             (Scope::Beneath, Resolution::Walk) => (Enforcement::Checked, vec![Gap::NoOpenat2]),
             (Scope::Ambient | Scope::ByText, _) => (Enforcement::Unfenced, vec![]),
         };
-        let gaps = [gaps, vec![Gap::NoLandlock]].concat();
-        let (resolution, confinement) = (R::RESOLUTION, Confinement::Nothing);
-        let assurance = Assurance { level, resolution, confinement, gaps };
-        Ok(Self { roots, resolver, assurance, locks })
+        let mut assurance = Assurance { level, resolution: R::RESOLUTION, confinement, gaps };
+        let locks = Locks::of_this_process().map_err(|fault| fault.at("open a fence on", "."))?;
+        let core = Arc::new(Core { roots, resolver, locks });
+        let worker = match confinement {
+            Confinement::Landlock => Some(confine::landlock(&core, &mut assurance)?),
+            Confinement::Nothing => None,
+        };
+        assurance.gaps.extend(worker.is_none().then_some(Gap::NoLandlock));
+        Ok(Self { core, assurance, worker })
     }
+}
 
+impl<R: Resolve> Core<R> {
     pub(crate) fn root(&self, id: RootId) -> Result<&Root, Fault> {
         self.roots.get(id).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))
     }
 
-    /// Makes the change on this thread, with `assurance` in its receipt.
+    /// Makes the change on this thread, under `enforcement`.
     pub(crate) fn run(
         &self,
         mutation: Mutation,
@@ -130,7 +145,7 @@ impl<R> sealed::Sealed for Local<R> {}
 
 impl<R: Resolve> Fence for Local<R> {
     fn roots(&self) -> &Roots {
-        &self.roots
+        &self.core.roots
     }
 
     fn assurance(&self) -> &Assurance {
@@ -138,22 +153,34 @@ impl<R: Resolve> Fence for Local<R> {
     }
 
     fn stat(&self, path: &RootedPath, follow: Follow) -> Result<Stat> {
-        self.read("look at", path, |root, path| self.place(root, path, follow))
+        self.core.read("look at", path, |root, path| self.core.place(root, path, follow))
     }
 
     fn open(&self, path: &RootedPath) -> Result<Snapshot> {
-        self.read("open", path, |root, path| self.snapshot(root, path))
+        self.core.read("open", path, |root, path| self.core.snapshot(root, path))
     }
 
     fn list(&self, path: &RootedPath) -> Result<Vec<Entry>> {
-        self.read("list", path, |root, path| self.entries(root, path))
+        self.core.read("list", path, |root, path| self.core.entries(root, path))
     }
 
     fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt> {
-        self.run(mutation, terms, self.assurance.level)
+        let Some(worker) = &self.worker else {
+            return self.core.run(mutation, terms, self.assurance.level);
+        };
+        let call = mutation.call();
+        let answer = worker.hand_over(mutation, terms);
+        answer.and_then(|answer| worker.wait(answer)).unwrap_or_else(|| call.lost())
     }
 
     fn submit(&self, mutation: Mutation, terms: &Terms) -> Pending {
-        Pending::ready(self.apply(mutation, terms))
+        let Some(worker) = &self.worker else {
+            return Pending::ready(self.apply(mutation, terms));
+        };
+        let call = mutation.call();
+        match worker.hand_over(mutation, terms) {
+            Some(answer) => Pending::handed_over(answer, call),
+            None => Pending::ready(call.lost()),
+        }
     }
 }

@@ -173,8 +173,8 @@ pub enum Removal {
     Tree,
 }
 
-/// How surely a change survives a crash of the system.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::Display)]
+/// How surely a change survives a crash of the system, least surely first.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Ord, PartialOrd, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum Durability {
     /// Nothing is synced: after a crash the file may be old, new or, on some file systems, empty.
@@ -253,7 +253,8 @@ pub enum Cas {
 }
 
 /// One thing that a replacement did not keep. `Display` gives its stable token.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Lost {
     /// The owner: the caller may not give files away.
@@ -276,15 +277,9 @@ pub enum Lost {
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Owner => f.write_str("owner"),
-            Self::Group => f.write_str("group"),
-            Self::Xattr(name) => write!(f, "xattr:{}", name.display()),
-            Self::Acl => f.write_str("acl"),
-            Self::Label => f.write_str("label"),
-            Self::Setid => f.write_str("setid"),
-            Self::Capability => f.write_str("capability"),
-            Self::HardLink(_) => f.write_str("hard_link"),
+        if let Self::Xattr(name) = self {
+            return write!(f, "xattr:{}", name.display());
         }
+        f.write_str(self.into())
     }
 }

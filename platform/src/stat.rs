@@ -73,7 +73,7 @@ pub struct TargetKey {
 
 impl TargetKey {
     pub(crate) fn dir(id: FileId) -> Self {
-        Self { dev: id.dev, ino: id.ino, rest: PathBuf::new() }
+        Self::entry(id, "")
     }
 
     pub(crate) fn entry(parent: FileId, rest: impl AsRef<Path>) -> Self {

@@ -15,14 +15,11 @@ use super::mounts;
 use super::worker::Worker;
 use crate::dir::Dir;
 use crate::error::{ErrorKind, Fault, Result};
-use crate::fence::{Assurance, Confinement, Enforcement, Fence, Gap, Resolution, sealed};
-use crate::local::Local;
-use crate::mutation::{Mutation, Receipt, Terms};
-use crate::path::RootedPath;
-use crate::pending::Pending;
+use crate::fence::{Assurance, Enforcement, Gap, Resolution};
+use crate::local::Core;
+use crate::mutation::Terms;
 use crate::resolve::Resolve;
 use crate::roots::Roots;
-use crate::stat::{Entry, Follow, Snapshot, Stat};
 
 /// Every right to change files as of Linux 6.2: with less, a rename across directories or a
 /// truncation would be refused, or not be held.
@@ -31,43 +28,31 @@ const RIGHTS: ABI = ABI::V3;
 /// What an unrestricted thread may open for writing and the confined one must not.
 const PROBE: &str = "/dev/null";
 
-/// A fence whose changes are made by a thread that can make them nowhere else. Reads stay on the
-/// caller's thread.
-#[derive(Debug)]
-struct Confined<R> {
-    inner: Arc<Local<R>>,
-    assurance: Assurance,
-    worker: Worker,
-}
-
-/// Puts the confined thread before `local`, if this host has one that holds.
-pub(crate) fn landlock<R: Resolve>(local: Local<R>) -> Result<Box<dyn Fence>> {
-    let roots = local.roots().clone();
-    let refuse = |source: io::Error| {
-        let fault = Fault { source: Some(source), ..Fault::new(ErrorKind::TooWeak) };
-        fault.at("confine with landlock", first(&roots))
-    };
-    let telling = is_telling(&roots);
-    let mut assurance = local.assurance().clone();
-    assurance.confinement = Confinement::Landlock;
-    assurance.gaps.retain(|gap| *gap != Gap::NoLandlock);
-    assurance.gaps.extend(mounts::gap(&roots));
+/// Starts the thread that makes the changes of `core` and can make them nowhere else, and adds to
+/// `assurance` what that is worth.
+pub(crate) fn landlock<R: Resolve>(
+    core: &Arc<Core<R>>,
+    assurance: &mut Assurance,
+) -> Result<Worker> {
+    let telling = is_telling(&core.roots);
+    assurance.gaps.extend(mounts::gap(&core.roots));
     assurance.gaps.extend((!telling).then_some(Gap::Unproved));
-    // What may be claimed once the thread is restricted and has proved it.
     if assurance.gaps.is_empty() && assurance.resolution == Resolution::Openat2 {
         assurance.level = Enforcement::Confined;
     }
     let setup = {
-        let roots = roots.clone();
+        let roots = core.roots.clone();
         move || restrict(&roots).and_then(|()| if telling { prove() } else { Ok(()) })
     };
-    let inner = Arc::new(local);
     let run = {
-        let (inner, level) = (Arc::clone(&inner), assurance.level);
-        move |mutation, terms: &Terms| inner.run(mutation, terms, level)
+        let (core, level) = (Arc::clone(core), assurance.level);
+        move |mutation, terms: &Terms| core.run(mutation, terms, level)
     };
-    let worker = Worker::start(setup, run).map_err(refuse)?;
-    Ok(Box::new(Confined { inner, assurance, worker }))
+    Worker::start(setup, run).map_err(|source| {
+        let path = core.roots.iter().next().map_or(Path::new(""), |root| root.path());
+        let fault = Fault { source: Some(source), ..Fault::new(ErrorKind::TooWeak) };
+        fault.at("confine with landlock", path)
+    })
 }
 
 /// Whether the probe can tell a confined thread from one that is not: this thread, which is
@@ -142,46 +127,4 @@ fn prove() -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         _ => Err(io::Error::other("landlock accepted the domain and does not hold it")),
     }
-}
-
-impl<R> sealed::Sealed for Confined<R> {}
-
-impl<R: Resolve> Fence for Confined<R> {
-    fn roots(&self) -> &Roots {
-        self.inner.roots()
-    }
-
-    fn assurance(&self) -> &Assurance {
-        &self.assurance
-    }
-
-    fn stat(&self, path: &RootedPath, follow: Follow) -> Result<Stat> {
-        self.inner.stat(path, follow)
-    }
-
-    fn open(&self, path: &RootedPath) -> Result<Snapshot> {
-        self.inner.open(path)
-    }
-
-    fn list(&self, path: &RootedPath) -> Result<Vec<Entry>> {
-        self.inner.list(path)
-    }
-
-    fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt> {
-        let of = mutation.call();
-        let answer = self.worker.hand_over(mutation, terms);
-        answer.and_then(|answer| self.worker.wait(answer)).unwrap_or_else(|| of.lost())
-    }
-
-    fn submit(&self, mutation: Mutation, terms: &Terms) -> Pending {
-        let of = mutation.call();
-        match self.worker.hand_over(mutation, terms) {
-            Some(answer) => Pending::handed_over(answer, of),
-            None => Pending::ready(of.lost()),
-        }
-    }
-}
-
-fn first(roots: &Roots) -> &Path {
-    roots.iter().next().map_or(Path::new(""), |root| root.path())
 }

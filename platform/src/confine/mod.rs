@@ -8,3 +8,4 @@ mod worker;
 
 pub(crate) use landlock::landlock;
 pub use landlock::{LandlockSupport, landlock_support};
+pub(crate) use worker::Worker;

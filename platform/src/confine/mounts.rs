@@ -17,8 +17,9 @@ use crate::roots::{Root, Roots};
 /// seen.
 pub(super) fn gap(roots: &Roots) -> Option<Gap> {
     let table = std::fs::read("/proc/self/mountinfo").ok();
-    let Some(mounts) = table.as_deref().and_then(parse) else { return Some(Gap::MountsUnknown) };
-    let bound: Option<Vec<_>> = roots.iter().map(|root| around(root, &mounts)).collect();
+    let mounts = table.as_deref().and_then(parse);
+    let bound: Option<Vec<_>> =
+        mounts.and_then(|mounts| roots.iter().map(|root| around(root, &mounts)).collect());
     match bound {
         None => Some(Gap::MountsUnknown),
         Some(bound) => bound.contains(&true).then_some(Gap::BindRoot),

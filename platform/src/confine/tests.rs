@@ -7,10 +7,9 @@ use std::{fmt, fs, thread};
 
 use rustix::fs::OFlags;
 
-use super::landlock;
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
-use crate::fence::{Enforcement, Fence, Options, Resolution};
+use crate::fence::{Confinement, Enforcement, Fence, Options, Resolution};
 use crate::local::Local;
 use crate::mutation::{Mutation, Parents, Precondition, Removal, Terms};
 use crate::path::{LinkText, RelPath, RootedPath};
@@ -80,10 +79,10 @@ impl Stage {
         F: Fn(Place) -> Place + Send + Sync + 'static,
     {
         let honest = Openat2::proven(&self.roots, Scope::Beneath, Options::default()).unwrap();
-        let local = Local::new(self.roots.clone(), Bent { honest, bend }).unwrap();
-        let fence = landlock(local).unwrap();
+        let bent = Bent { honest, bend };
+        let fence = Local::new(self.roots.clone(), bent, Confinement::Landlock).unwrap();
         assert_eq!(fence.assurance().level, Enforcement::Confined);
-        fence
+        Box::new(fence)
     }
 
     /// Every entry beneath `place` with its contents.

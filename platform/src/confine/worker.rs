@@ -27,7 +27,7 @@ struct Job {
 
 /// The thread, for as long as this value lives.
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(crate) struct Worker {
     process: u32,
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
@@ -35,7 +35,7 @@ pub(super) struct Worker {
 }
 
 /// What comes of a change that was handed over. An end without an answer is the end of the thread.
-pub(super) type Answer = oneshot::Receiver<Result<Receipt>>;
+pub(crate) type Answer = oneshot::Receiver<Result<Receipt>>;
 
 impl Worker {
     /// Starts the thread, which first runs `setup` and makes changes only if that succeeds.
@@ -64,7 +64,7 @@ impl Worker {
     }
 
     /// Puts a change into the queue. Nothing if nobody would take it out.
-    pub(super) fn hand_over(&self, mutation: Mutation, terms: &Terms) -> Option<Answer> {
+    pub(crate) fn hand_over(&self, mutation: Mutation, terms: &Terms) -> Option<Answer> {
         // In a child of fork(2) the thread does not exist, and the queue may be locked for good.
         if self.process != std::process::id() {
             return None;
@@ -76,7 +76,7 @@ impl Worker {
     }
 
     /// Waits for the answer. Nothing if the thread has ended without one.
-    pub(super) fn wait(&self, answer: Answer) -> Option<Result<Receipt>> {
+    pub(crate) fn wait(&self, answer: Answer) -> Option<Result<Receipt>> {
         self.sides.worker.watch(|| answer.has_message());
         answer.recv().ok()
     }

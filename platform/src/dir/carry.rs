@@ -49,22 +49,18 @@ impl Carried {
         }
         let Meta { uid, gid, mode, .. } = *meta;
         let mut carried = Self { uid, gid, mode: mode & !setid, attributes: Vec::new(), lost };
-        for attribute in old.list()? {
-            carried.take(old, attribute);
+        for name in old.list()? {
+            match name.as_bytes() {
+                // Derived from the content by the system.
+                b"security.ima" | b"security.evm" => {}
+                b"security.capability" => carried.lost.push(Lost::Capability),
+                _ => match old.get(&name) {
+                    Ok(value) => carried.attributes.push((name, value)),
+                    Err(_) => carried.lost.push(loss_of(name)),
+                },
+            }
         }
         Ok(carried)
-    }
-
-    fn take(&mut self, old: &Old, name: OsString) {
-        match name.as_bytes() {
-            // Derived from the content by the system.
-            b"security.ima" | b"security.evm" => {}
-            b"security.capability" => self.lost.push(Lost::Capability),
-            _ => match old.get(&name) {
-                Ok(value) => self.attributes.push((name, value)),
-                Err(_) => self.lost.push(loss_of(name)),
-            },
-        }
     }
 
     /// With what mode the new file is to be created, so that it is at no time more open than it
@@ -75,7 +71,7 @@ impl Carried {
     }
 
     /// Puts everything on `file`, which is empty, and tells what could not be kept.
-    pub(crate) fn put_on(self, file: &File, inherited: Inherited) -> Result<Vec<Lost>, Fault> {
+    pub(crate) fn put_on(self, file: &File) -> Result<Vec<Lost>, Fault> {
         let Self { uid, gid, mut mode, attributes, mut lost } = self;
         let made = Meta::of(file)?;
         if made.uid != uid && rustix::fs::fchown(file, Some(Uid::from_raw(uid)), None).is_err() {
@@ -87,10 +83,7 @@ impl Carried {
             mode = mode & !GROUP | (mode & 0o007) << 3 & mode & GROUP;
             mode &= !SETGID;
         }
-        let mut mode_moved = inherited == Inherited::Acl;
-        if mode_moved {
-            rustix::fs::fremovexattr(file, ACL)?;
-        }
+        let mut mode_moved = made.uid != uid || made.gid != gid || made.mode != mode;
         for (name, value) in attributes {
             mode_moved |= name == ACL;
             if rustix::fs::fsetxattr(file, &name, &value, XattrFlags::empty()).is_err()
@@ -99,26 +92,22 @@ impl Carried {
                 lost.push(loss_of(name));
             }
         }
-        if mode_moved || made.mode != mode || made.uid != uid || made.gid != gid {
+        if mode_moved {
             rustix::fs::fchmod(file, Mode::from_bits_truncate(mode as RawMode))?;
         }
         Ok(lost)
     }
 }
 
-/// What a new file got from the directory it was made in.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Inherited {
-    Nothing,
-    /// An access control list. Named users may have opened the file by it.
-    Acl,
-}
-
-impl Inherited {
-    pub(crate) fn by(file: &File) -> Result<Self, Fault> {
-        let names = list_of(|buffer| rustix::fs::flistxattr(file, buffer))?;
-        Ok(if names.iter().any(|name| name == ACL) { Self::Acl } else { Self::Nothing })
+/// Takes the access control list from a new file that its directory gave it, and says whether there
+/// was one: named users may have opened the file by it.
+pub(crate) fn shed_acl(file: &File) -> Result<bool, Fault> {
+    let inherited = list_of(|buffer| rustix::fs::flistxattr(file, buffer))?;
+    let has_acl = inherited.iter().any(|name| name == ACL);
+    if has_acl {
+        rustix::fs::fremovexattr(file, ACL)?;
     }
+    Ok(has_acl)
 }
 
 fn loss_of(name: OsString) -> Lost {

@@ -10,5 +10,5 @@
 mod carry;
 mod unix;
 
-pub(crate) use carry::{Carried, Inherited, Old};
+pub(crate) use carry::{Carried, Old, shed_acl};
 pub(crate) use unix::{Dir, Hold, Meta, Onto, READ, Spot, mount_id};

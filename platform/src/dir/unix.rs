@@ -27,6 +27,9 @@ const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 /// The inode of its root directory: the only one with symlinks that are not magic.
 const PROC_ROOT_INO: u64 = 1;
 
+/// How far up one call looks, which keeps its path far from `PATH_MAX`.
+const MOST_LEVELS: usize = 256;
+
 /// How long another process may hold the lock of a directory before a change gives up.
 const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -198,18 +201,18 @@ impl Dir {
     /// How many levels above this directory the one with `id` is, if it is there at all, found by
     /// opening `..` again and again: a climb that no symlink and no old spelling can mislead.
     pub(crate) fn levels_below(&self, id: FileId) -> Result<Option<usize>, Fault> {
-        let mut at = self.id()?;
-        let mut here: Option<Self> = None;
+        let mut here = self.again(Hold::Place)?;
+        let mut at = here.id()?;
         for level in 0.. {
             if at == id {
                 return Ok(Some(level));
             }
-            let up = here.as_ref().unwrap_or(self).parent(Hold::Place)?;
+            let up = here.parent(Hold::Place)?;
             let above = up.id()?;
             if above == at {
                 break;
             }
-            (at, here) = (above, Some(up));
+            (here, at) = (up, above);
         }
         Ok(None)
     }
@@ -221,14 +224,11 @@ impl Dir {
 
     /// As [`is_beneath`](Self::is_beneath), in one call where it is `levels` below as expected.
     pub(crate) fn is_beneath_by(&self, levels: usize, id: FileId) -> Result<bool, Fault> {
-        const SHORT: usize = 64;
-        if (1..=SHORT).contains(&levels) {
-            let up = &"../".repeat(levels);
-            if let Ok(stat) = rustix::fs::statat(&self.0, up, AtFlags::empty())
-                && Meta::from(stat).id() == id
-            {
-                return Ok(true);
-            }
+        let up = "../".repeat(levels.min(MOST_LEVELS));
+        if let Ok(stat) = rustix::fs::statat(&self.0, up, AtFlags::EMPTY_PATH)
+            && Meta::from(stat).id() == id
+        {
+            return Ok(true);
         }
         self.is_beneath(id)
     }
@@ -249,7 +249,12 @@ impl Dir {
     pub(crate) fn create_new(&self, name: &Name, mode: u32) -> Result<File, Fault> {
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.0, name.as_os_str(), flags, mode_bits(mode))?;
+        let fd = rustix::fs::openat(
+            &self.0,
+            name.as_os_str(),
+            flags,
+            Mode::from_bits_truncate(mode as RawMode),
+        )?;
         Ok(fd.into())
     }
 
@@ -257,7 +262,7 @@ impl Dir {
     /// into place. Nothing where the file system has no such files.
     pub(crate) fn create_unnamed(&self, mode: u32) -> Result<Option<File>, Fault> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.0, ".", flags, mode_bits(mode)) {
+        match rustix::fs::openat(&self.0, ".", flags, Mode::from_bits_truncate(mode as RawMode)) {
             Ok(fd) => Ok(Some(fd.into())),
             // EISDIR: what a kernel says that does not know the flag, open(2).
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
@@ -302,11 +307,9 @@ impl Dir {
     /// The rename that does not replace, on a file system without one: `link(2)` never replaces.
     fn link_then_unlink(from: Spot<'_>, to: Spot<'_>) -> Result<(), Fault> {
         let (old, new) = (from.1.as_os_str(), to.1.as_os_str());
-        match rustix::fs::linkat(from.0, old, to.0, new, AtFlags::empty()) {
-            Err(Errno::PERM) => Err(Errno::OPNOTSUPP.into()),
-            Err(errno) => Err(errno.into()),
-            Ok(()) => from.0.unlink(from.1),
-        }
+        let linked = rustix::fs::linkat(from.0, old, to.0, new, AtFlags::empty());
+        linked.map_err(|errno| if errno == Errno::PERM { Errno::OPNOTSUPP } else { errno })?;
+        from.0.unlink(from.1)
     }
 
     /// Removes what is at `name`, which must not be a directory.
@@ -406,10 +409,6 @@ pub(crate) fn mount_id(dir: impl AsFd, path: &OsStr) -> Result<Option<u64>, Faul
         Err(Errno::NOSYS) => Ok(None),
         Err(errno) => Err(errno.into()),
     }
-}
-
-fn mode_bits(mode: u32) -> Mode {
-    Mode::from_bits_truncate(mode as RawMode)
 }
 
 fn is_procfs(statfs: rustix::fs::StatFs) -> bool {

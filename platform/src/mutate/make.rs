@@ -15,7 +15,7 @@ pub(super) fn dir<R: Resolve>(
     path: &RootedPath,
     parents: Parents,
 ) -> Result<Receipt, Fault> {
-    let root = act.local.root(path.root)?;
+    let root = act.core.root(path.root)?;
     let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
     let mut parents_created = 0;
     for _ in 0..MOST_ATTEMPTS {
@@ -31,17 +31,16 @@ pub(super) fn dir<R: Resolve>(
         let made = act.make_parents(&mut anchor, parents, act.hold(&Precondition::None));
         parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
         let Anchor { dir, leaf, .. } = &anchor;
-        let rules = act.local.resolver.rules();
-        let effect = match rules.look(dir, leaf)? {
+        let effect = match act.core.resolver.rules().look(dir, leaf)? {
             Some(meta) if meta.kind == Kind::Dir => Effect::Unchanged,
             // As `mkdir -p` does, and mkdir(2) does not.
             Some(link) if link.kind == Kind::Symlink && parents == Parents::Create => {
-                trail.follow(&act.local.resolver, root, dir, leaf, &link)?;
+                trail.follow(&act.core.resolver, root, dir, leaf, &link)?;
                 continue;
             }
             Some(_) => return Err(Fault::new(ErrorKind::AlreadyExists)),
             // A link is there that leads nowhere, and nothing is made through it.
-            None if trail.links() > 0 => return Err(Fault::new(ErrorKind::AlreadyExists)),
+            None if trail.links > 0 => return Err(Fault::new(ErrorKind::AlreadyExists)),
             None => match dir.make_dir(leaf) {
                 Ok(()) => Effect::Created,
                 Err(fault) if fault.kind == ErrorKind::AlreadyExists => continue,
@@ -82,11 +81,11 @@ fn stays_beneath<R: Resolve>(
     link: &Path,
     text: &Path,
 ) -> Result<(), Fault> {
-    if act.local.resolver.rules().scope != Scope::Beneath {
+    if act.core.resolver.rules().scope != Scope::Beneath {
         return Ok(());
     }
     let from: PathBuf = link.parent().unwrap_or(Path::new("")).join(text);
-    match act.local.place(root, &from, Follow::Yes) {
+    match act.core.place(root, &from, Follow::Yes) {
         Ok(stat) if stat.found.is_some() => return Ok(()),
         Err(fault) if matches!(fault.kind, ErrorKind::Escape | ErrorKind::Loop) => {
             return Err(fault);

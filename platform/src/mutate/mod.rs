@@ -10,12 +10,11 @@ mod remove;
 mod rename;
 mod write;
 
-use crate::cancel::Cancel;
 use crate::dir::{Dir, Hold};
 use crate::entry_lock::EntryLock;
 use crate::error::{ErrorKind, Fault};
 use crate::fence::Enforcement;
-use crate::local::Local;
+use crate::local::Core;
 use crate::mutation::{Cas, Durability, Effect, Mutation, Parents, Precondition, Receipt, Terms};
 use crate::path::{Name, RootedPath};
 use crate::resolve::{Anchor, Place, Resolve, Trail};
@@ -27,12 +26,12 @@ const MOST_ATTEMPTS: usize = 64;
 
 /// Makes one change, or none.
 pub(crate) fn run<R: Resolve>(
-    local: &Local<R>,
+    core: &Core<R>,
     mutation: Mutation,
     terms: &Terms,
     enforcement: Enforcement,
 ) -> Result<Receipt, Fault> {
-    let act = Act { local, terms, enforcement };
+    let act = Act { core, terms, enforcement };
     act.live()?;
     match mutation {
         Mutation::Write { path, contents, when, parents } => {
@@ -48,19 +47,19 @@ pub(crate) fn run<R: Resolve>(
 
 /// What every change needs at hand.
 struct Act<'a, R> {
-    local: &'a Local<R>,
+    core: &'a Core<R>,
     terms: &'a Terms,
     enforcement: Enforcement,
 }
 
 impl<R: Resolve> Act<'_, R> {
-    fn cancel(&self) -> &Cancel {
-        &self.terms.cancel
-    }
-
     /// Goes on only if nobody cancelled.
     fn live(&self) -> Result<(), Fault> {
-        if self.cancel().is_cancelled() { Err(Fault::new(ErrorKind::Cancelled)) } else { Ok(()) }
+        if self.terms.cancel.is_cancelled() {
+            Err(Fault::new(ErrorKind::Cancelled))
+        } else {
+            Ok(())
+        }
     }
 
     /// The hold on a directory whose entry changes: readable to lock it against other processes,
@@ -72,12 +71,12 @@ impl<R: Resolve> Act<'_, R> {
     }
 
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
-        self.local.resolver.pin(root, trail, hold)
+        self.core.resolver.pin(root, trail, hold)
     }
 
     /// Pins the entry that `path` names itself, whose directory must be there.
     fn pin_entry(&self, path: &RootedPath, hold: Hold) -> Result<(&Root, Anchor), Fault> {
-        let root = self.local.root(path.root)?;
+        let root = self.core.root(path.root)?;
         let trail = Trail::starting_at(path.path.as_path().to_owned())?;
         match self.pin(root, &trail, hold)? {
             // A root is neither removed nor renamed, nor anything else done to it.
@@ -119,8 +118,8 @@ impl<R: Resolve> Act<'_, R> {
         Ok(made)
     }
 
-    fn lock(&self, dir: FileId, anchor: &Anchor) -> Result<EntryLock<'_>, Fault> {
-        self.local.locks.entry((dir, &anchor.leaf), self.cancel())
+    fn lock(&self, dir: FileId, Anchor { leaf, .. }: &Anchor) -> Result<EntryLock<'_>, Fault> {
+        self.core.locks.entries((dir, leaf), (dir, leaf), &self.terms.cancel)
     }
 
     /// Whether `trail` still leads to the directory `id`.

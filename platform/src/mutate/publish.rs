@@ -23,7 +23,7 @@ const MOST_SWAPS: usize = 4;
 pub(super) struct Scratch<'d> {
     dir: &'d Dir,
     name: Name,
-    file: File,
+    pub(super) file: File,
     /// Whether what has the name is ours to remove.
     remove: bool,
 }
@@ -39,10 +39,6 @@ impl<'d> Scratch<'d> {
             }
         }
         Err(Fault::new(ErrorKind::Busy))
-    }
-
-    pub(super) fn file(&self) -> &File {
-        &self.file
     }
 
     /// Publishes the file as `leaf`.

@@ -4,11 +4,14 @@ use super::Act;
 use super::publish::{Expected, swap_if};
 use crate::dir::{Dir, Hold, Meta, Old, Onto, Spot};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Cas, Durability, Effect, Precondition, Receipt};
+use crate::mutation::{Cas, Effect, Precondition, Receipt};
 use crate::path::RootedPath;
-use crate::resolve::{Anchor, Resolve};
-use crate::roots::Root;
+use crate::resolve::Resolve;
 use crate::stat::{Kind, TargetKey};
+
+/// What can only be wrong with the place that an entry is renamed to.
+const DESTINATION: [ErrorKind; 3] =
+    [ErrorKind::AlreadyExists, ErrorKind::Stale, ErrorKind::WrongKind];
 
 pub(super) fn rename<R: Resolve>(
     act: &Act<'_, R>,
@@ -29,7 +32,7 @@ pub(super) fn rename<R: Resolve>(
         }
         Precondition::Matches { stamp, digest } => {
             let expected = Expected { stamp, digest: digest.as_ref() };
-            let locked = to.0.lock(act.cancel())?;
+            let locked = to.0.lock(&act.terms.cancel)?;
             replace(from, to, expected)?;
             Ok((Effect::Renamed, if locked { Cas::Atomic } else { Cas::Checked }))
         }
@@ -61,8 +64,8 @@ fn on_both<R: Resolve>(
         let (other_root, b) =
             act.pin_entry(second, hold).map_err(|fault| Fault { second: true, ..fault })?;
         let ids = (a.dir.id()?, b.dir.id()?);
-        let locks = &act.local.locks;
-        let lock = locks.entries((ids.0, &a.leaf), (ids.1, &b.leaf), act.cancel())?;
+        let locks = &act.core.locks;
+        let lock = locks.entries((ids.0, &a.leaf), (ids.1, &b.leaf), &act.terms.cancel)?;
         if lock.waited {
             let now = (act.pin_entry(first, Hold::Place)?.1, act.pin_entry(second, Hold::Place)?.1);
             if (now.0.dir.id()?, now.1.dir.id()?) != ids {
@@ -70,30 +73,19 @@ fn on_both<R: Resolve>(
             }
         }
         act.live()?;
-        let judge = |fault| judge(act, (root, &a), (other_root, &b), fault);
-        let (effect, cas) = change((&a.dir, &a.leaf), (&b.dir, &b.leaf)).map_err(judge)?;
-        let durability = match (act.settle(&a.dir)?, act.settle(&b.dir)?) {
-            (Durability::Full, Durability::Full) => Durability::Full,
-            (Durability::Full, less) | (less, _) => less,
+        let judge = |fault| {
+            let fault = act.judge(root, &a.dir, fault);
+            let known = fault.kind == ErrorKind::Escape;
+            let fault = if known { fault } else { act.judge(other_root, &b.dir, fault) };
+            let second = DESTINATION.contains(&fault.kind);
+            Fault { second, ..fault }
         };
+        let (effect, cas) = change((&a.dir, &a.leaf), (&b.dir, &b.leaf)).map_err(judge)?;
+        let durability = act.settle(&a.dir)?.min(act.settle(&b.dir)?);
         let key = TargetKey::entry(ids.1, b.leaf.as_os_str());
         let after = b.dir.look(&b.leaf)?.map(|meta| meta.stamp);
         return Ok(Receipt { cas, durability, ..act.receipt(effect, key, after) });
     }
-}
-
-fn judge<R: Resolve>(
-    act: &Act<'_, R>,
-    (root, a): (&Root, &Anchor),
-    (other_root, b): (&Root, &Anchor),
-    fault: Fault,
-) -> Fault {
-    let fault = match act.judge(root, &a.dir, fault) {
-        fault if fault.kind == ErrorKind::Escape => fault,
-        fault => act.judge(other_root, &b.dir, fault),
-    };
-    let destination = [ErrorKind::AlreadyExists, ErrorKind::Stale, ErrorKind::WrongKind];
-    if destination.contains(&fault.kind) { Fault { second: true, ..fault } } else { fault }
 }
 
 /// Renames over the expected version and removes that.

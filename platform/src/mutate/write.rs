@@ -5,7 +5,7 @@ use std::io::Write;
 
 use super::publish::{Expected, Scratch};
 use super::{Act, MOST_ATTEMPTS};
-use crate::dir::{Carried, Inherited, Meta, Old, Onto};
+use crate::dir::{Carried, Meta, Old, Onto, shed_acl};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Durability, Effect, Parents, Precondition, Receipt};
 use crate::path::RootedPath;
@@ -22,7 +22,7 @@ pub(super) fn write<R: Resolve>(
     when: &Precondition,
     parents: Parents,
 ) -> Result<Receipt, Fault> {
-    let root = act.local.root(path.root)?;
+    let root = act.core.root(path.root)?;
     let hold = act.hold(when);
     let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
     let mut parents_created = 0;
@@ -44,11 +44,10 @@ pub(super) fn write<R: Resolve>(
             continue;
         }
         let compares = matches!(when, Precondition::Matches { .. });
-        let locked = compares && anchor.dir.lock(act.cancel())?;
-        let rules = act.local.resolver.rules();
-        let found = match rules.look(&anchor.dir, &anchor.leaf)? {
+        let locked = compares && anchor.dir.lock(&act.terms.cancel)?;
+        let found = match act.core.resolver.rules().look(&anchor.dir, &anchor.leaf)? {
             Some(link) if link.kind == Kind::Symlink => {
-                trail.follow(&act.local.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
+                trail.follow(&act.core.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
                 continue;
             }
             found if anchor.must_be_dir || found.is_some_and(|meta| meta.kind != Kind::File) => {
@@ -102,10 +101,10 @@ fn create<R: Resolve>(
         }
     }
     let mut scratch = Scratch::new(dir, NEW_FILE)?;
-    fill(act, scratch.file(), contents)?;
+    fill(act, &scratch.file, contents)?;
     act.live()?;
     match scratch.rename(leaf, Onto::Nothing) {
-        Ok(()) => created(scratch.file()),
+        Ok(()) => created(&scratch.file),
         Err(fault) => taken(fault),
     }
 }
@@ -133,12 +132,12 @@ fn replace<R: Resolve>(
     dir.may_write(leaf)?;
     let carried = Carried::from(&old, meta)?;
     let mut scratch = Scratch::new(dir, carried.creation_mode())?;
-    let inherited = Inherited::by(scratch.file())?;
-    if inherited == Inherited::Acl {
+    if shed_acl(&scratch.file)? {
         scratch = Scratch::new(dir, 0o600)?;
+        shed_acl(&scratch.file)?;
     }
-    let not_kept = carried.put_on(scratch.file(), inherited)?;
-    fill(act, scratch.file(), contents)?;
+    let not_kept = carried.put_on(&scratch.file)?;
+    fill(act, &scratch.file, contents)?;
     act.live()?;
     let cas = match expected {
         None => {
@@ -156,7 +155,7 @@ fn replace<R: Resolve>(
             Err(fault) => return Err(fault),
         },
     };
-    let receipt = act.receipt(Effect::Replaced, key, Some(Meta::of(scratch.file())?.stamp));
+    let receipt = act.receipt(Effect::Replaced, key, Some(Meta::of(&scratch.file)?.stamp));
     Ok(Receipt { cas, not_kept, ..receipt })
 }
 

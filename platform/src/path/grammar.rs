@@ -1,7 +1,6 @@
 //! Parse, don't validate: what these types hold has been checked, once, when they were made.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{ErrorKind, Fault, Result};
@@ -118,7 +117,7 @@ impl LinkText {
 /// One name in a directory: never empty, `.` or `..`, and without a separator. The only thing that
 /// is ever given to a call that changes something, so there is nothing left in it to resolve: a
 /// trailing slash would defeat `O_NOFOLLOW`.
-#[derive(Clone, Eq, PartialEq, Hash)]
+#[derive(Clone, Debug, Eq, PartialEq, Hash)]
 pub(crate) struct Name(OsString);
 
 impl Name {
@@ -138,12 +137,6 @@ impl Name {
 
     pub(crate) fn into_os_string(self) -> OsString {
         self.0
-    }
-}
-
-impl fmt::Debug for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

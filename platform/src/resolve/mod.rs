@@ -35,8 +35,10 @@ pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
     fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault>;
 
     /// Fails if more symlinks are on the way of the whole of `path`, the last place included, than
-    /// the kernel follows.
-    fn count_links(&self, root: &Root, path: &Path) -> Result<(), Fault>;
+    /// are followed. Only where they are not counted from one step to the next.
+    fn count_links(&self, _root: &Root, _path: &Path) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// What a lookup may do here.
     fn rules(&self) -> Rules;
@@ -50,12 +52,16 @@ const MOST_LINKS: usize = 40;
 pub(crate) struct Rules {
     pub(crate) scope: Scope,
     pub(crate) cross_mounts: bool,
-    pub(crate) foreign_links: ForeignLinks,
+    /// Whether a link that somebody else left in a sticky directory that everybody may write to is
+    /// followed: `fs.protected_symlinks` in proc_sys_fs(5).
+    pub(crate) foreign_links: bool,
 }
 
 impl Rules {
     pub(crate) fn new(scope: Scope, options: Options) -> Self {
-        let foreign_links = ForeignLinks::of_this_system();
+        // A setting that cannot be read is the stricter one.
+        let protected = std::fs::read("/proc/sys/fs/protected_symlinks");
+        let foreign_links = protected.is_ok_and(|setting| setting.trim_ascii() == b"0");
         Self { scope, cross_mounts: options.cross_mounts, foreign_links }
     }
 
@@ -116,23 +122,4 @@ pub(crate) enum Scope {
     Ambient,
     /// Anywhere, and the text of a magic link is taken as an ordinary path. For hints only.
     ByText,
-}
-
-/// The system's `fs.protected_symlinks`, proc_sys_fs(5).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum ForeignLinks {
-    Followed,
-    /// In a sticky directory that everybody may write to, only the caller's own links and those of
-    /// the directory's owner are followed.
-    Refused,
-}
-
-impl ForeignLinks {
-    /// Reads the setting; one that cannot be read is the stricter one.
-    fn of_this_system() -> Self {
-        match std::fs::read("/proc/sys/fs/protected_symlinks") {
-            Ok(setting) if setting.trim_ascii() == b"0" => Self::Followed,
-            Ok(_) | Err(_) => Self::Refused,
-        }
-    }
 }

@@ -124,9 +124,9 @@ impl Resolve for Openat2 {
 
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         let Some(Last { parent, leaf, slash: must_be_dir }) = trail.last() else {
-            return Ok(Place::Dir(self.open_dir(root, trail.path(), hold)?));
+            return Ok(Place::Dir(self.open_dir(root, &trail.path, hold)?));
         };
-        let (dir, missing) = self.deepest(root, parent, trail.links(), hold)?;
+        let (dir, missing) = self.deepest(root, parent, trail.links, hold)?;
         Ok(Place::Entry(Anchor { dir, missing, leaf, must_be_dir }))
     }
 

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{ForeignLinks, Resolve, Scope};
+use super::{Resolve, Scope};
 use crate::dir::{Dir, Meta};
 use crate::error::{ErrorKind, Fault};
 use crate::path::{Name, PATH_MAX};
@@ -17,8 +17,9 @@ use crate::roots::Root;
 /// Where the next attempt begins: the path that was asked for, or what the link there said.
 #[derive(Debug)]
 pub(crate) struct Trail {
-    path: PathBuf,
-    links: usize,
+    pub(crate) path: PathBuf,
+    /// How many links have been followed. If any, the path is not the one that was asked for.
+    pub(crate) links: usize,
 }
 
 /// The last component of a path, and what comes before it.
@@ -36,15 +37,6 @@ impl Trail {
             return Err(Fault::new(ErrorKind::NameTooLong));
         }
         Ok(Self { path, links: 0 })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// How many links have been followed. If any, the path is not the one that was asked for.
-    pub(crate) fn links(&self) -> usize {
-        self.links
     }
 
     /// The name to act on. Nothing if the path is empty or ends in `.` or `..`: a directory that
@@ -76,7 +68,7 @@ impl Trail {
         self.links += 1;
         let rules = resolver.rules();
         rules.admit_link(dir, self.links)?;
-        if rules.foreign_links == ForeignLinks::Refused && is_foreign(&dir.meta()?, link) {
+        if !rules.foreign_links && is_foreign(&dir.meta()?, link) {
             return Err(Fault::new(ErrorKind::Denied));
         }
         // It is something else by now: the same path once more.
@@ -87,7 +79,9 @@ impl Trail {
             (true, Scope::Beneath) => return Err(Fault::new(ErrorKind::Escape)),
             (true, Scope::Ambient | Scope::ByText) => {
                 // By bytes: `strip_prefix` would lose a slash or a dot at the end.
-                OsStr::from_bytes(without_start_slashes(text.as_os_str().as_bytes())).into()
+                let text = text.as_os_str().as_bytes();
+                let start = text.iter().position(|&byte| byte != b'/').unwrap_or(text.len());
+                OsStr::from_bytes(&text[start..]).into()
             }
             (false, _) => last.map_or(text.clone(), |last| last.parent.join(&text)),
         };
@@ -113,9 +107,4 @@ fn is_foreign(dir: &Meta, link: &Meta) -> bool {
 fn without_end_slashes(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
     &path[..end]
-}
-
-fn without_start_slashes(path: &[u8]) -> &[u8] {
-    let start = path.iter().position(|&byte| byte != b'/').unwrap_or(path.len());
-    &path[start..]
 }

@@ -112,9 +112,9 @@ impl Walk {
         let mut trail = Trail::starting_at(path.to_owned())?;
         loop {
             let Some(Last { parent, leaf, .. }) = trail.last() else {
-                return Ok(self.descend(root, trail.path(), trail.links())?.spelled());
+                return Ok(self.descend(root, &trail.path, trail.links)?.spelled());
             };
-            let down = self.descend(root, parent, trail.links())?;
+            let down = self.descend(root, parent, trail.links)?;
             let link = if down.missing.is_empty() { down.dir(root).look(&leaf)? } else { None };
             match link {
                 Some(meta) if meta.kind == Kind::Symlink => {
@@ -131,10 +131,10 @@ impl Resolve for Walk {
 
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         let last = trail.last();
-        let parent = last.as_ref().map_or(trail.path(), |last| last.parent);
-        let mut down = self.descend(root, parent, trail.links())?;
+        let parent = last.as_ref().map_or(trail.path.as_path(), |last| last.parent);
+        let mut down = self.descend(root, parent, trail.links)?;
         let missing = std::mem::take(&mut down.missing);
-        if !missing.is_empty() && (trail.links() > 0 || last.is_none()) {
+        if !missing.is_empty() && (trail.links > 0 || last.is_none()) {
             return Err(Fault::new(ErrorKind::NotFound));
         }
         let dir = self.arrive(root, down, hold)?;
@@ -163,11 +163,6 @@ impl Resolve for Walk {
                 Some(_) => return dir.open(&leaf, flags),
             }
         }
-    }
-
-    /// They are counted from one step to the next.
-    fn count_links(&self, _: &Root, _: &Path) -> Result<(), Fault> {
-        Ok(())
     }
 
     fn rules(&self) -> Rules {
