@@ -80,7 +80,7 @@ impl<'a> Change<'a> {
                 Err(Unmade::WrongFence) => return Err(self.wrong_fence(&targets[0].shown)),
                 Err(Unmade::Failed(error)) => {
                     let path = culprit(&targets, &error);
-                    return Err(target::failed(self.reader, self.op, path, error));
+                    return Err(target::failed(self.op, path, error));
                 }
                 Err(Unmade::Misaimed(unspent, error)) => {
                     grant = unspent;

@@ -33,6 +33,7 @@ mod change;
 mod error;
 mod lexical;
 mod mode;
+mod physical;
 mod policy;
 mod request;
 mod session;

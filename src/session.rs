@@ -13,6 +13,7 @@ use crate::change::Change;
 use crate::error::{Error, Result};
 use crate::lexical;
 use crate::mode::Mode;
+use crate::physical::physical;
 use crate::policy::{Policy, TempAreas};
 use crate::request::{Op, Outcome, Request};
 use crate::target;
@@ -217,15 +218,15 @@ impl Session {
         read: fn(&ReadOnly, &Path) -> platform::Result<T>,
     ) -> Result<(PathBuf, T)> {
         let shown = lexical::shown(op, self.policy.workspace(), raw)?;
-        let result = match read(&self.reader, &shown) {
-            Err(error) if error.kind() == ErrorKind::Loop => {
-                self.reader.physical(&shown).and_then(|place| read(&self.reader, &place))
-            }
-            result => result,
-        };
+        let mut result = read(&self.reader, &shown);
+        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Loop)
+            && let Ok(place) = physical(&shown)
+        {
+            result = read(&self.reader, &place);
+        }
         match result {
             Ok(found) => Ok((shown, found)),
-            Err(error) => Err(target::failed(&self.reader, op, shown, error)),
+            Err(error) => Err(target::failed(op, shown, error)),
         }
     }
 

@@ -10,6 +10,7 @@ use ringfence_platform::{
 };
 
 use crate::error::Error;
+use crate::physical::physical;
 use crate::request::Op;
 
 /// A place as the caller spelled it and as a fence takes it.
@@ -44,18 +45,15 @@ impl Aim<'_> {
 
     /// The target of `shown` once the symlinks on the way are followed.
     pub(crate) fn through_links(&self, shown: PathBuf) -> Result<Target, ErrorKind> {
-        let physical = match (self.follow(), shown.parent(), shown.file_name()) {
+        let place = match (self.follow(), shown.parent(), shown.file_name()) {
             (Follow::No, Some(parent), Some(name)) => {
-                self.reader.physical(parent).map(|parent| parent.join(name))
+                physical(parent).map(|parent| parent.join(name))
             }
-            (Follow::No | Follow::Yes, _, _) => self.reader.physical(&shown),
+            (Follow::No | Follow::Yes, _, _) => physical(&shown),
         };
         // One that cannot be computed counts as none.
-        let physical = physical.map_err(|error| match error.kind() == ErrorKind::Loop {
-            true => ErrorKind::Loop,
-            false => ErrorKind::Escape,
-        })?;
-        let at = self.locate(&physical).ok_or(ErrorKind::Escape)?;
+        let loops = |kind| if kind == ErrorKind::Loop { kind } else { ErrorKind::Escape };
+        let at = self.locate(&place.map_err(loops)?).ok_or(ErrorKind::Escape)?;
         let parents = self.parents(&shown)?;
         Ok(Target { shown, at, parents })
     }
@@ -85,7 +83,7 @@ impl Aim<'_> {
         };
         match self.reader.stat(entry, Follow::Yes) {
             Ok(stat) if stat.found.is_some() => Ok(Parents::Create),
-            Err(error) if error.kind() == ErrorKind::Loop => match self.reader.physical(entry) {
+            Err(error) if error.kind() == ErrorKind::Loop => match physical(entry) {
                 Ok(place) if self.exists(&place) => Ok(Parents::Create),
                 // A magic link whose text names nothing: a pipe, a deleted file.
                 _ => Err(ErrorKind::NotFound),
@@ -119,9 +117,9 @@ fn rooted(root: &Root, beneath: &Path) -> Option<RootedPath> {
 
 /// What `error` means for the place that was asked for. A file that is used as a directory on the
 /// way there is no kind of target, so nothing is found.
-pub(crate) fn failed(reader: &ReadOnly, op: Op, shown: PathBuf, error: platform::Error) -> Error {
-    let wrong_kind = |error: &platform::Error| error.kind() == ErrorKind::WrongKind;
-    let blocked = wrong_kind(&error) && reader.physical(&shown).is_err_and(|e| wrong_kind(&e));
+pub(crate) fn failed(op: Op, shown: PathBuf, error: platform::Error) -> Error {
+    let wrong = ErrorKind::WrongKind;
+    let blocked = error.kind() == wrong && physical(&shown).is_err_and(|kind| kind == wrong);
     let kind = if blocked { ErrorKind::NotFound } else { error.kind() };
     Error::Failed { op, path: shown, kind, source: Some(error) }
 }

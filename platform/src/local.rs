@@ -41,7 +41,7 @@ impl<R: Resolve> Local<R> {
         let (level, gaps) = match (resolver.rules().scope, R::RESOLUTION) {
             (Scope::Beneath, Resolution::Openat2) => (Enforcement::Kernel, vec![]),
             (Scope::Beneath, Resolution::Walk) => (Enforcement::Checked, vec![Gap::NoOpenat2]),
-            (Scope::Ambient | Scope::ByText, _) => (Enforcement::Unfenced, vec![]),
+            (Scope::Ambient, _) => (Enforcement::Unfenced, vec![]),
         };
         let mut assurance = Assurance { level, resolution: R::RESOLUTION, confinement, gaps };
         let locks = Locks::of_this_process().map_err(|fault| fault.at("open a fence on", "."))?;

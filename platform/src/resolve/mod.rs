@@ -67,8 +67,8 @@ impl Rules {
 
     /// Fails if the symlink that is met in `dir`, one of `links` by now, is not to be followed.
     fn admit_link(&self, dir: &Dir, links: usize) -> Result<(), Fault> {
-        let magic = self.scope != Scope::ByText && dir.has_magic_links()?;
-        if links > MOST_LINKS || magic { Err(Fault::new(ErrorKind::Loop)) } else { Ok(()) }
+        let refused = links > MOST_LINKS || dir.has_magic_links()?;
+        if refused { Err(Fault::new(ErrorKind::Loop)) } else { Ok(()) }
     }
 
     /// What is at `name` in `dir`, not followed.
@@ -120,6 +120,4 @@ pub(crate) enum Scope {
     Beneath,
     /// Anywhere: the root is `/`.
     Ambient,
-    /// Anywhere, and the text of a magic link is taken as an ordinary path. For hints only.
-    ByText,
 }

@@ -54,7 +54,7 @@ impl Openat2 {
             return Err(Fault::new(ErrorKind::Unsupported));
         }
         match (self.rules.scope, self.open_dir(root, Path::new(".."), Hold::Place)) {
-            (Scope::Ambient | Scope::ByText, _) => Ok(()),
+            (Scope::Ambient, _) => Ok(()),
             (Scope::Beneath, Err(fault)) if fault.kind == ErrorKind::Escape => Ok(()),
             (Scope::Beneath, Err(fault)) => Err(fault),
             (Scope::Beneath, Ok(_)) => Err(Fault::new(ErrorKind::Unsupported)),

@@ -77,7 +77,7 @@ impl Trail {
         let slash = last.as_ref().is_some_and(|last| last.slash);
         let mut next = match (text.has_root(), rules.scope) {
             (true, Scope::Beneath) => return Err(Fault::new(ErrorKind::Escape)),
-            (true, Scope::Ambient | Scope::ByText) => {
+            (true, Scope::Ambient) => {
                 // By bytes: `strip_prefix` would lose a slash or a dot at the end.
                 let text = text.as_os_str().as_bytes();
                 let start = text.iter().position(|&byte| byte != b'/').unwrap_or(text.len());

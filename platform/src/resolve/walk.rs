@@ -10,7 +10,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::OFlags;
 
@@ -58,8 +58,8 @@ impl Walk {
                     down.names.push(name);
                 }
                 Err(fault) if fault.kind == ErrorKind::NotFound => {
-                    // Only hints go on where a link dangles, and nothing where `..` would.
-                    if of_link && self.0.scope != Scope::ByText {
+                    // Nothing is to be made where a link dangles, or where `..` would lead.
+                    if of_link {
                         return Err(fault);
                     }
                     let rest = steps.ahead.iter().rev().map(|step| Name::new(step));
@@ -105,24 +105,6 @@ impl Walk {
             return Err(Fault::new(ErrorKind::Escape));
         }
         Ok(dir)
-    }
-
-    /// The path without symlinks of where `path` leads beneath `root`, or would. A hint.
-    pub(crate) fn physical(&self, root: &Root, path: &Path) -> Result<PathBuf, Fault> {
-        let mut trail = Trail::starting_at(path.to_owned())?;
-        loop {
-            let Some(Last { parent, leaf, .. }) = trail.last() else {
-                return Ok(self.descend(root, &trail.path, trail.links)?.spelled());
-            };
-            let down = self.descend(root, parent, trail.links)?;
-            let link = if down.missing.is_empty() { down.dir(root).look(&leaf)? } else { None };
-            match link {
-                Some(meta) if meta.kind == Kind::Symlink => {
-                    trail.follow(self, root, down.dir(root), &leaf, &meta)?;
-                }
-                _ => return Ok(down.spelled().join(leaf.as_os_str())),
-            }
-        }
     }
 }
 
@@ -183,10 +165,6 @@ struct Descent {
 impl Descent {
     fn dir<'d>(&'d self, root: &'d Root) -> &'d Dir {
         self.below.as_ref().unwrap_or(&root.dir)
-    }
-
-    fn spelled(&self) -> PathBuf {
-        self.names.iter().chain(&self.missing).map(Name::as_os_str).collect()
     }
 }
 
