@@ -40,7 +40,7 @@ mod session;
 mod target;
 
 pub use error::{Code, Denial, Error, Layer, Reason, Result};
-pub use mode::Mode;
+pub use mode::{Mode, UnknownMode};
 pub use policy::{Decision, Grant, Policy, TempAreas, writable_roots};
 pub use request::{Op, Outcome, Request};
 pub use ringfence_platform::{
@@ -50,3 +50,8 @@ pub use ringfence_platform::{
     TargetKey, available, landlock_support, open, survey,
 };
 pub use session::{Session, SessionBuilder};
+
+/// Compiles the code of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

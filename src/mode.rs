@@ -1,10 +1,7 @@
 //! How far file effects may reach.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
-
-use crate::error::Error;
 
 /// The file-effect ladder. `Ord` is "wider than".
 ///
@@ -42,23 +39,22 @@ impl fmt::Display for Mode {
 }
 
 impl FromStr for Mode {
-    type Err = Error;
+    type Err = UnknownMode;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| {
-            Error::PolicyInvalid {
-                setting: "mode",
-                expected: "read-only, workspace-write or danger-full-access",
-                found: PathBuf::from(text),
-            }
-        })
+    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+        let named = Self::ALL.into_iter().find(|mode| mode.as_str() == text);
+        named.ok_or_else(|| UnknownMode(text.to_owned()))
     }
 }
+
+/// A text that is none of the three names.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{0:?} is no mode: expected read-only, workspace-write or danger-full-access")]
+pub struct UnknownMode(String);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Code;
 
     #[test]
     fn the_three_names_are_the_whole_set() {
@@ -66,8 +62,7 @@ mod tests {
             assert_eq!(mode.to_string().parse::<Mode>().unwrap(), mode);
         }
         for text in ["", "Read-Only", "read_only", "read-only ", "workspace", "full", "danger"] {
-            let error = text.parse::<Mode>().unwrap_err();
-            assert_eq!(error.code(), Code::PolicyInvalid, "{text:?}");
+            assert_eq!(text.parse::<Mode>(), Err(UnknownMode(text.to_owned())));
         }
     }
 

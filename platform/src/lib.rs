@@ -7,12 +7,15 @@
 //!
 //! Nothing here decides *whether* a change may be made. That is the policy's work, one crate up.
 
+mod assurance;
 mod cancel;
 mod confine;
 mod dir;
 mod entry_lock;
 mod error;
 mod fence;
+mod held;
+mod host;
 mod local;
 mod mutate;
 mod mutation;
@@ -25,13 +28,12 @@ mod stat;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 
+pub use assurance::{Assurance, Confinement, Enforcement, Gap, Options, Resolution};
 pub use cancel::Cancel;
 pub use confine::{LandlockSupport, landlock_support};
 pub use error::{Error, ErrorKind, Result};
-pub use fence::{
-    AmbientAuthority, Assurance, Confinement, Enforcement, Fence, Gap, Offer, Options, Resolution,
-    ambient_authority, available, open, survey, unfenced,
-};
+pub use fence::Fence;
+pub use host::{AmbientAuthority, Offer, ambient_authority, available, open, survey, unfenced};
 pub use mutation::{
     Cas, Digest, Durability, Effect, Lost, Mutation, Parents, Precondition, Receipt, Removal, Terms,
 };

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::fmt;
 
+use crate::assurance::Enforcement;
 use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind, Fault, Result};
-use crate::fence::Enforcement;
 use crate::path::{LinkText, RelPath, RootedPath};
 use crate::stat::{Stamp, TargetKey};
 

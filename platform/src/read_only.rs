@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::error::{ErrorKind, Fault, Result};
-use crate::fence::{Fence, ambient_authority, unfenced};
+use crate::fence::Fence;
+use crate::host::{ambient_authority, unfenced};
 use crate::path::{RelPath, RootedPath};
 use crate::roots::RootId;
 use crate::stat::{Entry, Follow, Snapshot, Stat};

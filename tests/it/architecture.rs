@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
 const ALLOWED: [(&str, &[&str]); 10] = [
     ("error", &["mode", "request"]),
-    ("mode", &["error"]),
+    ("mode", &[]),
     ("request", &[]),
     ("lexical", &["error", "request"]),
     ("physical", &[]),

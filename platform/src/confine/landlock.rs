@@ -4,7 +4,6 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use ::landlock::{
     ABI, AccessFs, CompatLevel, Compatible, LandlockStatus, PathBeneath, RestrictionStatus,
@@ -13,12 +12,10 @@ use ::landlock::{
 
 use super::mounts;
 use super::worker::Worker;
+use crate::assurance::{Assurance, Enforcement, Gap, Resolution};
 use crate::dir::Dir;
 use crate::error::{ErrorKind, Fault, Result};
-use crate::fence::{Assurance, Enforcement, Gap, Resolution};
-use crate::local::Core;
-use crate::mutation::Terms;
-use crate::resolve::Resolve;
+use crate::mutation::{Mutation, Receipt, Terms};
 use crate::roots::Roots;
 
 /// Every right to change files as of Linux 6.2: with less, a rename across directories or a
@@ -28,28 +25,27 @@ const RIGHTS: ABI = ABI::V3;
 /// What an unrestricted thread may open for writing and the confined one must not.
 const PROBE: &str = "/dev/null";
 
-/// Starts the thread that makes the changes of `core` and can make them nowhere else, and adds to
-/// `assurance` what that is worth.
-pub(crate) fn landlock<R: Resolve>(
-    core: &Arc<Core<R>>,
+/// Starts a thread that can change files beneath `roots` and nowhere else, to `act` there, and adds
+/// to `assurance` what that is worth.
+pub(crate) fn landlock(
+    roots: &Roots,
     assurance: &mut Assurance,
+    act: impl Fn(Mutation, &Terms, Enforcement) -> Result<Receipt> + Send + 'static,
 ) -> Result<Worker> {
-    let telling = is_telling(&core.roots);
-    assurance.gaps.extend(mounts::gap(&core.roots));
+    let telling = is_telling(roots);
+    assurance.gaps.extend(mounts::gap(roots));
     assurance.gaps.extend((!telling).then_some(Gap::Unproved));
     if assurance.gaps.is_empty() && assurance.resolution == Resolution::Openat2 {
         assurance.level = Enforcement::Confined;
     }
     let setup = {
-        let roots = core.roots.clone();
+        let roots = roots.clone();
         move || restrict(&roots).and_then(|()| if telling { prove() } else { Ok(()) })
     };
-    let run = {
-        let (core, level) = (Arc::clone(core), assurance.level);
-        move |mutation, terms: &Terms| core.run(mutation, terms, level)
-    };
-    Worker::start(setup, run).map_err(|source| {
-        let path = core.roots.iter().next().map_or(Path::new(""), |root| root.path());
+    let level = assurance.level;
+    let act = move |mutation, terms: &Terms| act(mutation, terms, level);
+    Worker::start(setup, act).map_err(|source| {
+        let path = roots.iter().next().map_or(Path::new(""), |root| root.path());
         let fault = Fault { source: Some(source), ..Fault::new(ErrorKind::TooWeak) };
         fault.at("confine with landlock", path)
     })

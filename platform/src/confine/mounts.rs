@@ -9,8 +9,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use crate::assurance::Gap;
 use crate::dir::mount_id;
-use crate::fence::Gap;
 use crate::roots::{Root, Roots};
 
 /// What the mounts at and beneath `roots` keep from being claimed. One that is made later is not

@@ -7,9 +7,10 @@ use std::{fmt, fs, thread};
 
 use rustix::fs::OFlags;
 
+use crate::assurance::{Confinement, Enforcement, Options, Resolution};
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
-use crate::fence::{Confinement, Enforcement, Fence, Options, Resolution};
+use crate::fence::Fence;
 use crate::local::Local;
 use crate::mutation::{Mutation, Parents, Precondition, Removal, Terms};
 use crate::path::{LinkText, RelPath, RootedPath};

@@ -15,7 +15,7 @@ pub(super) fn dir<R: Resolve>(
     path: &RootedPath,
     parents: Parents,
 ) -> Result<Receipt, Fault> {
-    let root = act.core.root(path.root)?;
+    let root = act.held.root(path.root)?;
     let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
     let mut parents_created = 0;
     for _ in 0..MOST_ATTEMPTS {
@@ -31,11 +31,11 @@ pub(super) fn dir<R: Resolve>(
         let made = act.make_parents(&mut anchor, parents, act.hold(&Precondition::None));
         parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
         let Anchor { dir, leaf, .. } = &anchor;
-        let effect = match act.core.resolver.rules().look(dir, leaf)? {
+        let effect = match act.held.resolver.rules().look(dir, leaf)? {
             Some(meta) if meta.kind == Kind::Dir => Effect::Unchanged,
             // As `mkdir -p` does, and mkdir(2) does not.
             Some(link) if link.kind == Kind::Symlink && parents == Parents::Create => {
-                trail.follow(&act.core.resolver, root, dir, leaf, &link)?;
+                trail.follow(&act.held.resolver, root, dir, leaf, &link)?;
                 continue;
             }
             Some(_) => return Err(Fault::new(ErrorKind::AlreadyExists)),
@@ -81,11 +81,11 @@ fn stays_beneath<R: Resolve>(
     link: &Path,
     text: &Path,
 ) -> Result<(), Fault> {
-    if act.core.resolver.rules().scope != Scope::Beneath {
+    if act.held.resolver.rules().scope != Scope::Beneath {
         return Ok(());
     }
     let from: PathBuf = link.parent().unwrap_or(Path::new("")).join(text);
-    match act.core.place(root, &from, Follow::Yes) {
+    match act.held.place(root, &from, Follow::Yes) {
         Ok(stat) if stat.found.is_some() => return Ok(()),
         Err(fault) if matches!(fault.kind, ErrorKind::Escape | ErrorKind::Loop) => {
             return Err(fault);

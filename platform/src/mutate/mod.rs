@@ -10,11 +10,11 @@ mod remove;
 mod rename;
 mod write;
 
+use crate::assurance::Enforcement;
 use crate::dir::{Dir, Hold};
 use crate::entry_lock::EntryLock;
 use crate::error::{ErrorKind, Fault};
-use crate::fence::Enforcement;
-use crate::local::Core;
+use crate::held::Held;
 use crate::mutation::{Cas, Durability, Effect, Mutation, Parents, Precondition, Receipt, Terms};
 use crate::path::{Name, RootedPath};
 use crate::resolve::{Anchor, Place, Resolve, Trail};
@@ -26,12 +26,12 @@ const MOST_ATTEMPTS: usize = 64;
 
 /// Makes one change, or none.
 pub(crate) fn run<R: Resolve>(
-    core: &Core<R>,
+    held: &Held<R>,
     mutation: Mutation,
     terms: &Terms,
     enforcement: Enforcement,
 ) -> Result<Receipt, Fault> {
-    let act = Act { core, terms, enforcement };
+    let act = Act { held, terms, enforcement };
     act.live()?;
     match mutation {
         Mutation::Write { path, contents, when, parents } => {
@@ -47,7 +47,7 @@ pub(crate) fn run<R: Resolve>(
 
 /// What every change needs at hand.
 struct Act<'a, R> {
-    core: &'a Core<R>,
+    held: &'a Held<R>,
     terms: &'a Terms,
     enforcement: Enforcement,
 }
@@ -71,12 +71,12 @@ impl<R: Resolve> Act<'_, R> {
     }
 
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
-        self.core.resolver.pin(root, trail, hold)
+        self.held.resolver.pin(root, trail, hold)
     }
 
     /// Pins the entry that `path` names itself, whose directory must be there.
     fn pin_entry(&self, path: &RootedPath, hold: Hold) -> Result<(&Root, Anchor), Fault> {
-        let root = self.core.root(path.root)?;
+        let root = self.held.root(path.root)?;
         let trail = Trail::starting_at(path.path.as_path().to_owned())?;
         match self.pin(root, &trail, hold)? {
             // A root is neither removed nor renamed, nor anything else done to it.
@@ -119,7 +119,7 @@ impl<R: Resolve> Act<'_, R> {
     }
 
     fn lock(&self, dir: FileId, Anchor { leaf, .. }: &Anchor) -> Result<EntryLock<'_>, Fault> {
-        self.core.locks.entries((dir, leaf), (dir, leaf), &self.terms.cancel)
+        self.held.locks.entries((dir, leaf), (dir, leaf), &self.terms.cancel)
     }
 
     /// Whether `trail` still leads to the directory `id`.

@@ -64,7 +64,7 @@ fn on_both<R: Resolve>(
         let (other_root, b) =
             act.pin_entry(second, hold).map_err(|fault| Fault { second: true, ..fault })?;
         let ids = (a.dir.id()?, b.dir.id()?);
-        let locks = &act.core.locks;
+        let locks = &act.held.locks;
         let lock = locks.entries((ids.0, &a.leaf), (ids.1, &b.leaf), &act.terms.cancel)?;
         if lock.waited {
             let now = (act.pin_entry(first, Hold::Place)?.1, act.pin_entry(second, Hold::Place)?.1);

@@ -22,7 +22,7 @@ pub(super) fn write<R: Resolve>(
     when: &Precondition,
     parents: Parents,
 ) -> Result<Receipt, Fault> {
-    let root = act.core.root(path.root)?;
+    let root = act.held.root(path.root)?;
     let hold = act.hold(when);
     let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
     let mut parents_created = 0;
@@ -45,9 +45,9 @@ pub(super) fn write<R: Resolve>(
         }
         let compares = matches!(when, Precondition::Matches { .. });
         let locked = compares && anchor.dir.lock(&act.terms.cancel)?;
-        let found = match act.core.resolver.rules().look(&anchor.dir, &anchor.leaf)? {
+        let found = match act.held.resolver.rules().look(&anchor.dir, &anchor.leaf)? {
             Some(link) if link.kind == Kind::Symlink => {
-                trail.follow(&act.core.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
+                trail.follow(&act.held.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
                 continue;
             }
             found if anchor.must_be_dir || found.is_some_and(|meta| meta.kind != Kind::File) => {

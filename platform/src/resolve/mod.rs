@@ -11,9 +11,9 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use crate::assurance::{Options, Resolution};
 use crate::dir::{Dir, Hold, Meta, mount_id};
 use crate::error::{ErrorKind, Fault};
-use crate::fence::{Options, Resolution};
 use crate::path::Name;
 use crate::roots::Root;
 

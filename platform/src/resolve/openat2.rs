@@ -9,9 +9,9 @@ use rustix::io::Errno;
 
 use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
+use crate::assurance::{Options, Resolution};
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault, Result, Step};
-use crate::fence::{Options, Resolution};
 use crate::path::Name;
 use crate::roots::{Root, Roots};
 use crate::stat::Kind;

@@ -16,9 +16,9 @@ use rustix::fs::OFlags;
 
 use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
+use crate::assurance::{Options, Resolution};
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
-use crate::fence::{Options, Resolution};
 use crate::path::Name;
 use crate::roots::Root;
 use crate::stat::Kind;
