@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
 mod act;
+mod actor;
 mod architecture;
 mod assurance;
 mod bad_input;
@@ -11,11 +12,14 @@ mod cases;
 mod cli;
 mod confinement;
 mod conformance;
+mod effort;
 mod escape;
 mod kernel;
 mod matrix;
+mod race;
 mod raw;
 mod session;
+mod stop;
 mod support;
 
 /// A file that no `mod` line names is a test that nobody runs.
