@@ -16,6 +16,7 @@ mod effort;
 mod escape;
 mod kernel;
 mod matrix;
+mod publish;
 mod race;
 mod raw;
 mod session;
