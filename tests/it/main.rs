@@ -16,6 +16,7 @@ mod effort;
 mod escape;
 mod kernel;
 mod matrix;
+mod metadata;
 mod publish;
 mod race;
 mod raw;
