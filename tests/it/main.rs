@@ -8,6 +8,7 @@ mod actor;
 mod architecture;
 mod assurance;
 mod bad_input;
+mod cancel;
 mod cases;
 mod cli;
 mod confinement;

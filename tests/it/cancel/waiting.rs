@@ -1,0 +1,96 @@
+//! Changes that are called off while they wait for somebody.
+
+use std::path::Path;
+
+use ringfence_platform::{Cancel, ErrorKind, Precondition};
+
+use super::{holders, lock, replace, terms, tree, wait_for_holders, write};
+use crate::actor::{self, Actor};
+use crate::support::{Stage, fence_on, offered, this_test};
+
+#[test]
+fn a_change_that_waits_for_another_process_can_be_cancelled() {
+    if let Some((_, words)) = actor::part() {
+        let _lock = lock(Path::new(&words[0]));
+        actor::tell("locked");
+        return actor::wait_for_the_end();
+    }
+    let test = this_test!();
+    for kind in offered() {
+        let stage = Stage::new(&tree());
+        let fence = fence_on(&stage, *kind);
+        let (fence, place) = (fence.as_ref(), stage.root().join("d"));
+        let other = Actor::start(test, "holder", &[place.to_str().unwrap()]);
+        assert_eq!(other.line(), "locked");
+
+        let before = stage.snapshot();
+        let cancel = Cancel::new();
+        std::thread::scope(|scope| {
+            let change = replace(fence, "d/f");
+            let waiting = scope.spawn(|| fence.apply(change, &terms(&cancel)));
+            wait_for_holders(&place, 1);
+            cancel.cancel();
+            let error = waiting.join().unwrap().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Cancelled, "{kind}");
+        });
+        stage.assert_unchanged(&before);
+
+        assert_eq!(other.end(), None);
+        let change = replace(fence, "d/f");
+        drop(fence.apply(change, &terms(&Cancel::never())).unwrap());
+    }
+}
+
+#[test]
+fn a_change_that_waits_for_another_process_is_made_when_that_is_done() {
+    for kind in offered() {
+        let stage = Stage::new(&tree());
+        let fence = fence_on(&stage, *kind);
+        let (fence, place) = (fence.as_ref(), stage.root().join("d"));
+        let locked = lock(&place);
+        std::thread::scope(|scope| {
+            let change = replace(fence, "d/f");
+            let waiting = scope.spawn(|| fence.apply(change, &terms(&Cancel::never())));
+            wait_for_holders(&place, 2);
+            assert!(!waiting.is_finished());
+            assert_eq!(std::fs::read(place.join("f")).unwrap(), b"old");
+            drop(locked);
+            drop(waiting.join().unwrap().unwrap());
+        });
+        assert_eq!(std::fs::read(place.join("f")).unwrap(), b"new");
+    }
+}
+
+/// Two fences, so that also a confined thread each: who comes second waits for the entry.
+#[test]
+fn a_change_that_waits_for_another_in_this_process_can_be_cancelled() {
+    for kind in offered() {
+        let stage = Stage::new(&tree());
+        let (first, second) = (fence_on(&stage, *kind), fence_on(&stage, *kind));
+        let place = stage.root().join("d");
+        let _locked = lock(&place);
+        let before = stage.snapshot();
+        std::thread::scope(|scope| {
+            let (one, other) = (Cancel::new(), Cancel::new());
+            let change = replace(first.as_ref(), "d/f");
+            let in_front = {
+                let (terms, fence) = (terms(&one), &first);
+                scope.spawn(move || fence.apply(change, &terms))
+            };
+            wait_for_holders(&place, 2);
+            let change = write(second.as_ref(), "d/f", Precondition::None);
+            let behind = {
+                let (terms, fence) = (terms(&other), &second);
+                scope.spawn(move || fence.apply(change, &terms))
+            };
+            wait_for_holders(&place, 3);
+            other.cancel();
+            assert_eq!(behind.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled, "{kind}");
+            assert!(!in_front.is_finished(), "nobody cancelled that one");
+            one.cancel();
+            assert_eq!(in_front.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+            assert_eq!(holders(&place), 1, "nothing is held by what was cancelled");
+        });
+        stage.assert_unchanged(&before);
+    }
+}
