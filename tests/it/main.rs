@@ -15,6 +15,7 @@ mod confinement;
 mod conformance;
 mod effort;
 mod escape;
+mod fork;
 mod kernel;
 mod matrix;
 mod metadata;
