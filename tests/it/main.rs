@@ -19,6 +19,7 @@ mod fork;
 mod kernel;
 mod matrix;
 mod metadata;
+mod properties;
 mod publish;
 mod race;
 mod raw;
