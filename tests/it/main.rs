@@ -8,6 +8,7 @@ mod actor;
 mod architecture;
 mod assurance;
 mod bad_input;
+mod budget;
 mod cancel;
 mod cases;
 mod cli;
@@ -25,6 +26,7 @@ mod race;
 mod raw;
 mod session;
 mod stop;
+mod strace;
 mod support;
 
 /// A file that no `mod` line names is a test that nobody runs.
