@@ -16,6 +16,7 @@ mod confinement;
 mod conformance;
 mod effort;
 mod escape;
+mod fallback;
 mod fork;
 mod kernel;
 mod matrix;

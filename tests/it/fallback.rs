@@ -1,0 +1,136 @@
+//! The same tests again on a system that lacks what the strongest fences need.
+//!
+//! A filter of the acting thread answers for the kernel, and what the thread starts inherits it.
+
+mod faults;
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use ringfence_platform::{Confinement, Resolution};
+use rustix::io::Errno;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+use crate::actor::{self, Actor};
+use crate::effort;
+use crate::support::{FenceKind, offered, say, this_test};
+
+/// The number is the same on every architecture, as of every call since Linux 5.1.
+const OPENAT2: i64 = 437;
+/// `landlock_create_ruleset`, `landlock_add_rule` and `landlock_restrict_self`.
+const LANDLOCK: [i64; 3] = [444, 445, 446];
+
+/// What the system is made to lack.
+#[derive(Clone, Copy, Debug)]
+struct Lack {
+    openat2: bool,
+    landlock: bool,
+    /// How it says so.
+    errno: Errno,
+}
+
+impl Lack {
+    /// Whether a fence of this kind is still to be had.
+    fn leaves(self, kind: FenceKind) -> bool {
+        !(self.openat2 && kind.resolution == Resolution::Openat2
+            || self.landlock && kind.confinement == Confinement::Landlock)
+    }
+
+    /// Filters the calls of this thread, and of all that it starts, for good.
+    fn impose(self) {
+        let calls = self.openat2.then_some(OPENAT2).into_iter();
+        let calls = calls.chain(LANDLOCK.into_iter().filter(|_| self.landlock));
+        let rules: BTreeMap<_, _> = calls.map(|call| (call, Vec::new())).collect();
+        let errno = self.errno.raw_os_error().unsigned_abs();
+        let arch = std::env::consts::ARCH.try_into().unwrap();
+        let (other, these) = (SeccompAction::Allow, SeccompAction::Errno(errno));
+        let filter = SeccompFilter::new(rules, other, these, arch).unwrap();
+        let program: BpfProgram = filter.try_into().unwrap();
+        seccompiler::apply_filter(&program).unwrap();
+    }
+}
+
+/// The strongest level that these fences may claim, as the tests are told to expect it.
+fn level(kinds: &[FenceKind]) -> &'static str {
+    let openat2 = kinds.iter().filter(|kind| kind.resolution == Resolution::Openat2);
+    let confined = |kind: &FenceKind| kind.confinement == Confinement::Landlock;
+    match openat2.map(confined).max() {
+        Some(true) => "confined",
+        Some(false) => "kernel",
+        None => "checked",
+    }
+}
+
+fn shown(kinds: &[FenceKind]) -> String {
+    kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs all tests but these in a child that lacks something.
+fn without(test: &'static str, lack: Lack) {
+    if actor::part().is_some() {
+        return actor::tell(shown(offered()));
+    }
+    let left: Vec<_> = offered().iter().copied().filter(|kind| lack.leaves(*kind)).collect();
+    let label = format!("all tests without {}", test.rsplit("::").next().unwrap());
+    // The thread ends with its filter.
+    std::thread::spawn(move || {
+        lack.impose();
+        let program = || {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.env("RINGFENCE_TEST_EXPECT", level(&left));
+            command
+        };
+        let found = Actor::start_by(program(), test, "look", &[]).end();
+        assert_eq!(found, Some(shown(&left)), "the filter leaves exactly these fences");
+
+        let output = program()
+            .args(["--skip", "fallback::"])
+            .env(effort::BRIEF, "1")
+            .env_remove("RINGFENCE_TEST_RACES")
+            .env_remove("RINGFENCE_TEST_PROPERTIES")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let out = String::from_utf8_lossy(&output.stdout);
+        let err = String::from_utf8_lossy(&output.stderr);
+        let summary = out.lines().find(|line| line.starts_with("test result:"));
+        say(format_args!("{label}: {}: {}", shown(&left), summary.unwrap_or("no result")));
+        for line in err.lines().filter_map(|line| line.strip_prefix("ringfence: left out")) {
+            say(format_args!("{label}: left out{line}"));
+        }
+        let failures = out.split_once("\nfailures:\n").map_or(&*out, |(_, failures)| failures);
+        assert!(output.status.success(), "{label}: {}\n{failures}", output.status);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn openat2_that_the_kernel_does_not_know() {
+    without(this_test!(), Lack { openat2: true, landlock: false, errno: Errno::NOSYS });
+}
+
+#[test]
+fn openat2_that_a_filter_forbids() {
+    without(this_test!(), Lack { openat2: true, landlock: false, errno: Errno::PERM });
+}
+
+#[test]
+fn landlock_that_the_kernel_does_not_know() {
+    without(this_test!(), Lack { openat2: false, landlock: true, errno: Errno::NOSYS });
+}
+
+#[test]
+fn landlock_that_a_filter_forbids() {
+    without(this_test!(), Lack { openat2: false, landlock: true, errno: Errno::PERM });
+}
+
+#[test]
+fn openat2_and_landlock_that_the_kernel_does_not_know() {
+    without(this_test!(), Lack { openat2: true, landlock: true, errno: Errno::NOSYS });
+}
+
+#[test]
+fn openat2_and_landlock_that_a_filter_forbids() {
+    without(this_test!(), Lack { openat2: true, landlock: true, errno: Errno::PERM });
+}
