@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 /// The result of a platform call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -144,7 +146,6 @@ impl std::error::Error for Error {
 
 /// The one place where an errno gets its meaning.
 fn classify(step: Step, error: &io::Error) -> ErrorKind {
-    use rustix::io::Errno;
     let Some(errno) = Errno::from_io_error(error) else { return ErrorKind::Io };
     match errno {
         Errno::XDEV if step == Step::Resolve => ErrorKind::Escape,
@@ -189,6 +190,11 @@ impl Fault {
         Self { kind: classify(step, &source), source: Some(source), ..Self::new(ErrorKind::Io) }
     }
 
+    /// What a lookup has found, in the kernel's word for it, whoever looked.
+    pub(crate) fn found(errno: Errno) -> Self {
+        Self::os(Step::Resolve, errno)
+    }
+
     pub(crate) fn at(self, op: &'static str, path: impl Into<PathBuf>) -> Error {
         Error(Box::new(Inner { op, path: path.into(), fault: self }))
     }
@@ -200,16 +206,14 @@ impl From<io::Error> for Fault {
     }
 }
 
-impl From<rustix::io::Errno> for Fault {
-    fn from(source: rustix::io::Errno) -> Self {
+impl From<Errno> for Fault {
+    fn from(source: Errno) -> Self {
         Self::os(Step::Act, source)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rustix::io::Errno;
-
     use super::*;
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use crate::dir::{Dir, Hold, Meta, READ};
 use crate::entry_lock::Locks;
@@ -55,7 +56,7 @@ impl<R: Resolve> Held<R> {
                     trail.follow(&self.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
                 }
                 Some(meta) if meta.kind == Kind::Dir => return Ok(whole(meta)),
-                Some(_) if anchor.must_be_dir => return Err(Fault::new(ErrorKind::WrongKind)),
+                Some(_) if anchor.must_be_dir => return Err(Fault::found(Errno::NOTDIR)),
                 found => {
                     let key = TargetKey::entry(anchor.dir.id()?, anchor.leaf.as_os_str());
                     return Ok(Stat { key, found: found.map(|meta| (meta.kind, meta.stamp)) });
@@ -68,7 +69,7 @@ impl<R: Resolve> Held<R> {
         let file = File::from(self.resolver.open(root, path, READ)?);
         let meta = Meta::of(&file)?;
         if meta.kind != Kind::File {
-            return Err(Fault::new(ErrorKind::WrongKind));
+            return Err(Fault::found(Errno::NOTDIR));
         }
         Ok(Snapshot { file, stamp: meta.stamp })
     }

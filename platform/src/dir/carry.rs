@@ -175,14 +175,18 @@ fn list_of(list: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<OsStr
     Ok(names.map(|name| OsString::from_vec(name.to_owned())).collect())
 }
 
-/// All that `read` has to say. Mostly that is little or nothing, and one call tells; what grows
-/// meanwhile is asked for again.
+/// All that `read` has to say. Mostly that is little or nothing, and one call tells.
 fn whole(read: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
+    /// No value and no list of names is longer, xattr(7).
+    const MOST: usize = 65_536;
     let mut little = [0; 256];
-    let mut told = read(&mut little).map(|length| little[..length].to_vec());
-    while told == Err(Errno::RANGE) {
-        let mut value = vec![0; read(&mut [])?];
-        told = read(&mut value).map(|length| value[..length].to_vec());
+    match read(&mut little) {
+        Err(Errno::RANGE) => {
+            let mut much = vec![0; MOST];
+            let length = read(&mut much)?;
+            much.truncate(length);
+            Ok(much)
+        }
+        told => told.map(|length| little[..length].to_vec()),
     }
-    told
 }

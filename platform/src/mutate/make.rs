@@ -31,8 +31,8 @@ pub(super) fn dir<R: Resolve>(
         let made = act.make_parents(&mut anchor, parents, act.hold(&Precondition::None));
         parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
         let Anchor { dir, leaf, .. } = &anchor;
-        let effect = match act.held.resolver.rules().look(dir, leaf)? {
-            Some(meta) if meta.kind == Kind::Dir => Effect::Unchanged,
+        let (effect, seen) = match act.held.resolver.rules().look(dir, leaf)? {
+            Some(meta) if meta.kind == Kind::Dir => (Effect::Unchanged, Some(meta)),
             // As `mkdir -p` does, and mkdir(2) does not.
             Some(link) if link.kind == Kind::Symlink && parents == Parents::Create => {
                 trail.follow(&act.held.resolver, root, dir, leaf, &link)?;
@@ -42,12 +42,12 @@ pub(super) fn dir<R: Resolve>(
             // A link is there that leads nowhere, and nothing is made through it.
             None if trail.links > 0 => return Err(Fault::new(ErrorKind::AlreadyExists)),
             None => match dir.make_dir(leaf) {
-                Ok(()) => Effect::Created,
+                Ok(()) => (Effect::Created, dir.look(leaf)?),
                 Err(fault) if fault.kind == ErrorKind::AlreadyExists => continue,
                 Err(fault) => return Err(act.judge(root, dir, fault)),
             },
         };
-        let Some(meta) = dir.look(leaf)? else { continue };
+        let Some(meta) = seen else { continue };
         let durability = act.settle(dir)?;
         let receipt = act.receipt(effect, TargetKey::dir(meta.id()), Some(meta.stamp));
         return Ok(Receipt { durability, parents_created, ..receipt });

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use crate::assurance::{Options, Resolution};
 use crate::dir::{Dir, Hold, Meta, mount_id};
@@ -68,7 +69,7 @@ impl Rules {
     /// Fails if the symlink that is met in `dir`, one of `links` by now, is not to be followed.
     fn admit_link(&self, dir: &Dir, links: usize) -> Result<(), Fault> {
         let refused = links > MOST_LINKS || dir.has_magic_links()?;
-        if refused { Err(Fault::new(ErrorKind::Loop)) } else { Ok(()) }
+        if refused { Err(Fault::found(Errno::LOOP)) } else { Ok(()) }
     }
 
     /// What is at `name` in `dir`, not followed.
@@ -87,7 +88,7 @@ impl Rules {
         }
         match (mount_id(&dir, OsStr::new(""))?, mount_id(&dir, path)?) {
             (Some(here), Some(there)) if here == there => Ok(()),
-            (Some(_), Some(_)) => Err(Fault::new(ErrorKind::Escape)),
+            (Some(_), Some(_)) => Err(Fault::found(Errno::XDEV)),
             (None, _) | (_, None) => Err(Fault::new(ErrorKind::Unsupported)),
         }
     }

@@ -11,7 +11,7 @@ use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
 use crate::assurance::{Options, Resolution};
 use crate::dir::{Dir, Hold};
-use crate::error::{ErrorKind, Fault, Result, Step};
+use crate::error::{ErrorKind, Fault, Result};
 use crate::path::Name;
 use crate::roots::{Root, Roots};
 use crate::stat::Kind;
@@ -64,14 +64,10 @@ impl Openat2 {
     fn call(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let mut began = None;
+        let mut in_time = || began.get_or_insert_with(Instant::now).elapsed() < EAGAIN_DEADLINE;
         loop {
             match rustix::fs::openat2(&root.dir, path, flags, Mode::empty(), self.resolve) {
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    if began.get_or_insert_with(Instant::now).elapsed() > EAGAIN_DEADLINE {
-                        return Err(Errno::AGAIN);
-                    }
-                }
+                Err(Errno::AGAIN | Errno::INTR) if in_time() => {}
                 done => return done,
             }
         }
@@ -79,9 +75,7 @@ impl Openat2 {
 
     fn open_dir(&self, root: &Root, path: &Path, hold: Hold) -> Result<Dir, Fault> {
         let directory = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        hold.open(|access| self.call(root, path, access | directory))
-            .map(Dir)
-            .map_err(|errno| Fault::os(Step::Resolve, errno))
+        hold.open(|access| self.call(root, path, access | directory)).map(Dir).map_err(Fault::found)
     }
 
     /// The deepest directory of `path` that exists, and the names below it that do not. All of them
@@ -110,7 +104,7 @@ impl Openat2 {
             match there.map(|meta| meta.kind) {
                 None => return Ok((dir, missing)),
                 // It dangles. Nothing is made through it.
-                Some(Kind::Symlink) => return Err(Fault::new(ErrorKind::NotFound)),
+                Some(Kind::Symlink) => return Err(Fault::found(Errno::NOENT)),
                 // It was made meanwhile.
                 Some(_) => {}
             }
@@ -131,12 +125,12 @@ impl Resolve for Openat2 {
     }
 
     fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault> {
-        self.call(root, path, flags).map_err(|errno| Fault::os(Step::Resolve, errno))
+        self.call(root, path, flags).map_err(Fault::found)
     }
 
     fn count_links(&self, root: &Root, path: &Path) -> Result<(), Fault> {
         match self.call(root, path, OFlags::PATH | OFlags::CLOEXEC) {
-            Err(errno @ Errno::LOOP) => Err(Fault::os(Step::Resolve, errno)),
+            Err(errno @ Errno::LOOP) => Err(Fault::found(errno)),
             Ok(_) | Err(_) => Ok(()),
         }
     }

@@ -9,8 +9,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::{Resolve, Scope};
+use rustix::io::Errno;
+
 use crate::dir::{Dir, Meta};
-use crate::error::{ErrorKind, Fault};
+use crate::error::Fault;
 use crate::path::{Name, PATH_MAX};
 use crate::roots::Root;
 
@@ -34,7 +36,7 @@ pub(crate) struct Last<'p> {
 impl Trail {
     pub(crate) fn starting_at(path: PathBuf) -> Result<Self, Fault> {
         if path.as_os_str().len() >= PATH_MAX {
-            return Err(Fault::new(ErrorKind::NameTooLong));
+            return Err(Fault::found(Errno::NAMETOOLONG));
         }
         Ok(Self { path, links: 0 })
     }
@@ -69,14 +71,14 @@ impl Trail {
         let rules = resolver.rules();
         rules.admit_link(dir, self.links)?;
         if !rules.foreign_links && is_foreign(&dir.meta()?, link) {
-            return Err(Fault::new(ErrorKind::Denied));
+            return Err(Fault::found(Errno::ACCESS));
         }
         // It is something else by now: the same path once more.
         let Some(text) = dir.read_link(name)? else { return Ok(()) };
         let last = self.last();
         let slash = last.as_ref().is_some_and(|last| last.slash);
         let mut next = match (text.has_root(), rules.scope) {
-            (true, Scope::Beneath) => return Err(Fault::new(ErrorKind::Escape)),
+            (true, Scope::Beneath) => return Err(Fault::found(Errno::XDEV)),
             (true, Scope::Ambient) => {
                 // By bytes: `strip_prefix` would lose a slash or a dot at the end.
                 let text = text.as_os_str().as_bytes();
@@ -89,7 +91,7 @@ impl Trail {
             next.as_mut_os_string().push("/");
         }
         if next.as_os_str().len() >= PATH_MAX {
-            return Err(Fault::new(ErrorKind::NameTooLong));
+            return Err(Fault::found(Errno::NAMETOOLONG));
         }
         self.path = next;
         Ok(())

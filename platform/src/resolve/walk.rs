@@ -13,6 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
@@ -44,7 +45,7 @@ impl Walk {
                     if down.names.pop().is_some() {
                         down.below = Some(down.dir(root).parent(Hold::Place)?);
                     } else if self.0.scope == Scope::Beneath {
-                        return Err(Fault::new(ErrorKind::Escape));
+                        return Err(Fault::found(Errno::XDEV));
                     }
                     continue;
                 }
@@ -81,7 +82,7 @@ impl Walk {
                     };
                     if text.has_root() {
                         if self.0.scope == Scope::Beneath {
-                            return Err(Fault::new(ErrorKind::Escape));
+                            return Err(Fault::found(Errno::XDEV));
                         }
                         down.below = None;
                         down.names.clear();
@@ -102,7 +103,7 @@ impl Walk {
             (None, _) => root.dir.again(hold)?,
         };
         if !dir.is_beneath_by(down.names.len(), root.id)? {
-            return Err(Fault::new(ErrorKind::Escape));
+            return Err(Fault::found(Errno::XDEV));
         }
         Ok(dir)
     }
@@ -117,7 +118,7 @@ impl Resolve for Walk {
         let mut down = self.descend(root, parent, trail.links)?;
         let missing = std::mem::take(&mut down.missing);
         if !missing.is_empty() && (trail.links > 0 || last.is_none()) {
-            return Err(Fault::new(ErrorKind::NotFound));
+            return Err(Fault::found(Errno::NOENT));
         }
         let dir = self.arrive(root, down, hold)?;
         Ok(match last {
@@ -137,7 +138,7 @@ impl Resolve for Walk {
                     Place::Entry(anchor) => anchor,
                 };
             match self.0.look(&dir, &leaf)?.filter(|_| missing.is_empty()) {
-                None => return Err(Fault::new(ErrorKind::NotFound)),
+                None => return Err(Fault::found(Errno::NOENT)),
                 Some(meta) if meta.kind == Kind::Symlink => {
                     trail.follow(self, root, &dir, &leaf, &meta)?;
                 }
