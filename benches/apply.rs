@@ -6,6 +6,7 @@ mod stage;
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
@@ -41,7 +42,10 @@ fn write(
     when: Precondition,
     durability: Durability,
 ) -> Receipt {
-    let contents = CONTENTS.to_vec();
+    // What is there already would not be written.
+    static ROUND: AtomicU8 = AtomicU8::new(0);
+    let mut contents = CONTENTS.to_vec();
+    contents[0] = ROUND.fetch_add(1, Ordering::Relaxed);
     let terms = Terms { durability, ..Terms::default() };
     let mutation = Mutation::Write { path, contents, when, parents: Parents::Require };
     fence.apply(mutation, &terms).expect("it is beneath the root")

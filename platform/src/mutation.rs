@@ -14,6 +14,8 @@ use crate::stat::{Stamp, TargetKey};
 #[non_exhaustive]
 pub enum Mutation {
     /// Creates a regular file or atomically replaces one. A symlink in the last place is followed.
+    /// A file that has these bytes already is left as it is, inode and times included, if it might
+    /// have been replaced.
     Write {
         /// The file.
         path: RootedPath,
@@ -104,7 +106,10 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn failed(&self, fault: Fault) -> Error {
-        let path = self.second.as_ref().filter(|_| fault.second);
+        // The place that an entry is renamed to is the one that can be taken, old or wrong.
+        let of_second = [ErrorKind::AlreadyExists, ErrorKind::Stale, ErrorKind::WrongKind];
+        let about_second = fault.second || of_second.contains(&fault.kind);
+        let path = self.second.as_ref().filter(|_| about_second);
         fault.at(self.op, path.unwrap_or(&self.path).as_path())
     }
 

@@ -4,6 +4,7 @@
 //! A call more is slower for everybody, a call less is a check that is gone.
 
 use std::io::Read;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use ringfence_platform::{
     Confinement, Digest, Durability, Fence, Mutation, Options, Parents, Precondition, RelPath,
@@ -59,6 +60,7 @@ const CLOSE: Step = ("close", "the file that is compared");
 const KEY: Step = ("fstat", "which directory it is: key of the lock and of the receipt");
 const OLD: Step = ("openat", "the old file, for what it has to hand on");
 const MAY_WRITE: Step = ("faccessat2", "the caller's own right to write it");
+const OTHER_BYTES: Step = ("pread64", "that it has not these bytes already");
 const ATTRIBUTES: Step = ("flistxattr", "attributes of the old file");
 const INHERITED: Step = ("flistxattr", "a list that the new file got from the directory");
 const OWNER: Step = ("fstat", "owner, group and mode of the new file");
@@ -99,6 +101,7 @@ const BUDGETS: &[Budget] = &[
             LOOK,
             OLD,
             MAY_WRITE,
+            OTHER_BYTES,
             ATTRIBUTES,
             MAKE,
             INHERITED,
@@ -123,6 +126,7 @@ const BUDGETS: &[Budget] = &[
             READ,
             END,
             MAY_WRITE,
+            OTHER_BYTES,
             ATTRIBUTES,
             MAKE,
             INHERITED,
@@ -215,7 +219,10 @@ const SIZE: usize = 4_096;
 
 fn write(fence: &dyn Fence, path: &str, when: Precondition) -> Mutation {
     let path = at(fence, path);
-    Mutation::Write { path, contents: vec![b'x'; SIZE], when, parents: Parents::Require }
+    // What is there already would not be written.
+    static ROUND: AtomicU8 = AtomicU8::new(0);
+    let contents = vec![ROUND.fetch_add(1, Ordering::Relaxed); SIZE];
+    Mutation::Write { path, contents, when, parents: Parents::Require }
 }
 
 fn make_dir(fence: &dyn Fence, path: &str) -> Mutation {

@@ -9,6 +9,7 @@ mod scratch;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ringfence_platform::{
     Durability, Fence, Mutation, Parents, Precondition, Receipt, RelPath, Result, RootedPath, Terms,
@@ -16,6 +17,7 @@ use ringfence_platform::{
 
 use crate::support::{as_user, is_root, say};
 
+/// What everything that is written begins with.
 const NEW: &[u8] = b"new";
 
 /// A user and a group that no process here runs as.
@@ -33,7 +35,10 @@ fn apply(fence: &dyn Fence, mutation: Mutation) -> Result<Receipt> {
 
 fn write(fence: &dyn Fence, path: &str, when: Precondition) -> Result<Receipt> {
     let path = at(fence, path);
-    let contents = NEW.to_vec();
+    // What is there already would not be written.
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed).to_string();
+    let contents = [NEW, number.as_bytes()].concat();
     apply(fence, Mutation::Write { path, contents, when, parents: Parents::Create })
 }
 

@@ -6,6 +6,7 @@ mod increments;
 mod killed;
 mod leftovers;
 mod readers;
+mod unchanged;
 
 use std::io::Read;
 use std::path::Path;

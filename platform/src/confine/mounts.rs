@@ -5,9 +5,8 @@
 //! mount, and is then still found beneath it: the kernel allows a change that is outside by now. A
 //! mount of a whole file system has no other side.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::path::Path;
 
 use crate::assurance::Gap;
 use crate::dir::mount_id;
@@ -16,8 +15,9 @@ use crate::roots::{Root, Roots};
 /// What the mounts at and beneath `roots` keep from being claimed. One that is made later is not
 /// seen.
 pub(super) fn gap(roots: &Roots) -> Option<Gap> {
-    let table = std::fs::read("/proc/self/mountinfo").ok();
-    let mounts = table.as_deref().and_then(parse);
+    // A path that is no UTF-8, there or among the roots, is one that cannot be told.
+    let table = std::fs::read_to_string("/proc/self/mountinfo").ok();
+    let mounts: Option<Vec<_>> = table.as_ref().and_then(|t| t.lines().map(Mount::parse).collect());
     let bound: Option<Vec<_>> =
         mounts.and_then(|mounts| roots.iter().map(|root| around(root, &mounts)).collect());
     match bound {
@@ -30,7 +30,7 @@ pub(super) fn gap(roots: &Roots) -> Option<Gap> {
 fn around(root: &Root, mounts: &[Mount<'_>]) -> Option<bool> {
     let id = mount_id(&root.dir, OsStr::new("")).ok()??;
     let own = mounts.iter().find(|mount| mount.id == id)?;
-    let path = escaped(root.path());
+    let path = escaped(root.path().to_str()?);
     let beneath = mounts.iter().filter(|mount| Path::new(mount.point).starts_with(&path));
     Some(std::iter::once(own).chain(beneath).any(Mount::is_part))
 }
@@ -40,35 +40,27 @@ fn around(root: &Root, mounts: &[Mount<'_>]) -> Option<bool> {
 struct Mount<'t> {
     id: u64,
     /// Which directory of its file system is mounted.
-    root: &'t OsStr,
-    point: &'t OsStr,
+    root: &'t str,
+    point: &'t str,
 }
 
-impl Mount<'_> {
+impl<'t> Mount<'t> {
+    fn parse(line: &'t str) -> Option<Self> {
+        let mut fields = line.split(' ');
+        let id = fields.next()?.parse().ok()?;
+        let (root, point) = (fields.nth(2)?, fields.next()?);
+        Some(Self { id, root, point })
+    }
+
     fn is_part(&self) -> bool {
         self.root != "/"
     }
 }
 
-fn parse(table: &[u8]) -> Option<Vec<Mount<'_>>> {
-    let lines = table.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-    lines
-        .map(|line| {
-            let mut fields = line.split(|&byte| byte == b' ').map(OsStr::from_bytes);
-            let id = fields.next()?.to_str()?.parse().ok()?;
-            let mut paths = fields.skip(2);
-            Some(Mount { id, root: paths.next()?, point: paths.next()? })
-        })
-        .collect()
-}
-
 /// The path as the table spells it.
-fn escaped(path: &Path) -> PathBuf {
-    let escape = |byte: &u8| match byte {
-        b' ' | b'\t' | b'\n' | b'\\' => format!("\\{byte:03o}").into_bytes(),
-        plain => vec![*plain],
-    };
-    OsString::from_vec(path.as_os_str().as_bytes().iter().flat_map(escape).collect()).into()
+fn escaped(path: &str) -> String {
+    let path = path.replace('\\', "\\134").replace(' ', "\\040");
+    path.replace('\t', "\\011").replace('\n', "\\012")
 }
 
 #[cfg(test)]
@@ -77,16 +69,17 @@ mod tests {
 
     #[test]
     fn a_mount_table_is_read_and_paths_are_spelled_as_in_it() {
-        let table = b"27 1 254:0 / / rw - ext4 /dev/vda rw\n\
+        let table = "27 1 254:0 / / rw - ext4 /dev/vda rw\n\
             31 27 254:0 /home/u /work\\134x\\040y rw,relatime shared:1 - ext4 /dev/vda rw\n";
-        let mounts = parse(table).unwrap();
+        let mounts: Vec<_> = table.lines().map(|line| Mount::parse(line).unwrap()).collect();
         assert_eq!(mounts.iter().map(|m| m.id).collect::<Vec<_>>(), [27, 31]);
         assert_eq!(mounts.iter().map(Mount::is_part).collect::<Vec<_>>(), [false, true]);
-        assert_eq!(mounts[1].point, escaped(Path::new("/work\\x y")));
+        assert_eq!(mounts[1].point, escaped("/work\\x y"));
     }
 
     #[test]
     fn a_table_that_is_not_understood_proves_nothing() {
-        assert!(parse(b"what is this\n").is_none());
+        assert!(Mount::parse("what is this").is_none());
+        assert!(Mount::parse("27 1 254:0 /").is_none());
     }
 }

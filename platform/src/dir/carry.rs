@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Gid, Mode, RawMode, Uid, XattrFlags};
 use rustix::io::Errno;
@@ -17,6 +18,9 @@ use crate::mutation::{Digest, Lost};
 use crate::path::Name;
 
 const ACL: &str = "system.posix_acl_access";
+
+/// How much is compared at a time.
+const PIECE: usize = 64 * 1024;
 
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
@@ -147,6 +151,20 @@ impl Old {
             Self::Open(file) => Ok(Digest::read(file)?),
             Self::ByPath(_) => Err(Fault::new(ErrorKind::Denied)),
         }
+    }
+
+    /// Whether it begins with `contents`; not, if it may not be read.
+    pub(crate) fn holds(&self, contents: &[u8]) -> Result<bool, Fault> {
+        let Self::Open(file) = self else { return Ok(false) };
+        let mut buffer = vec![0; contents.len().min(PIECE)];
+        for (number, piece) in contents.chunks(PIECE).enumerate() {
+            let part = &mut buffer[..piece.len()];
+            let read = file.read_at(part, (number * PIECE) as u64)?;
+            if part[..read] != *piece {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn list(&self) -> Result<Vec<OsString>, Fault> {

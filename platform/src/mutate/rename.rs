@@ -9,10 +9,6 @@ use crate::path::RootedPath;
 use crate::resolve::Resolve;
 use crate::stat::{Kind, TargetKey};
 
-/// What can only be wrong with the place that an entry is renamed to.
-const DESTINATION: [ErrorKind; 3] =
-    [ErrorKind::AlreadyExists, ErrorKind::Stale, ErrorKind::WrongKind];
-
 pub(super) fn rename<R: Resolve>(
     act: &Act<'_, R>,
     from: &RootedPath,
@@ -73,12 +69,9 @@ fn on_both<R: Resolve>(
             }
         }
         act.live()?;
-        let judge = |fault| {
-            let fault = act.judge(root, &a.dir, fault);
-            let known = fault.kind == ErrorKind::Escape;
-            let fault = if known { fault } else { act.judge(other_root, &b.dir, fault) };
-            let second = DESTINATION.contains(&fault.kind);
-            Fault { second, ..fault }
+        let judge = |fault| match act.judge(root, &a.dir, fault) {
+            fault if fault.kind == ErrorKind::Escape => fault,
+            fault => act.judge(other_root, &b.dir, fault),
         };
         let (effect, cas) = change((&a.dir, &a.leaf), (&b.dir, &b.leaf)).map_err(judge)?;
         let durability = act.settle(&a.dir)?.min(act.settle(&b.dir)?);

@@ -130,6 +130,10 @@ fn replace<R: Resolve>(
         expected.require(&old, meta)?;
     }
     dir.may_write(leaf)?;
+    let mut cas = if expected.is_some() { Cas::Atomic } else { Cas::Unconditional };
+    if meta.stamp.size == contents.len() as u64 && old.holds(contents)? {
+        return Ok(Receipt { cas, ..act.receipt(Effect::Unchanged, key, Some(meta.stamp)) });
+    }
     let carried = Carried::from(&old, meta)?;
     let mut scratch = Scratch::new(dir, carried.creation_mode())?;
     if shed_acl(&scratch.file)? {
@@ -139,22 +143,17 @@ fn replace<R: Resolve>(
     let not_kept = carried.put_on(&scratch.file)?;
     fill(act, &scratch.file, contents)?;
     act.live()?;
-    let cas = match expected {
-        None => {
+    match expected.map(|expected| (expected, scratch.swap(leaf, expected))) {
+        None => scratch.rename(leaf, Onto::Anything)?,
+        Some((_, Ok(()))) => {}
+        Some((expected, Err(fault))) if fault.kind == ErrorKind::Unsupported => {
+            let now = dir.look(leaf)?.ok_or(Fault::new(ErrorKind::Stale))?;
+            expected.require(&Old::at(dir, leaf)?, &now)?;
             scratch.rename(leaf, Onto::Anything)?;
-            Cas::Unconditional
+            cas = Cas::Checked;
         }
-        Some(expected) => match scratch.swap(leaf, expected) {
-            Ok(()) => Cas::Atomic,
-            Err(fault) if fault.kind == ErrorKind::Unsupported => {
-                let now = dir.look(leaf)?.ok_or(Fault::new(ErrorKind::Stale))?;
-                expected.require(&Old::at(dir, leaf)?, &now)?;
-                scratch.rename(leaf, Onto::Anything)?;
-                Cas::Checked
-            }
-            Err(fault) => return Err(fault),
-        },
-    };
+        Some((_, Err(fault))) => return Err(fault),
+    }
     let receipt = act.receipt(Effect::Replaced, key, Some(Meta::of(&scratch.file)?.stamp));
     Ok(Receipt { cas, not_kept, ..receipt })
 }

@@ -123,7 +123,7 @@ fn a_file_that_may_be_written_and_not_read_is_replaced_and_stays_so() {
             let receipt = write(fence, "f", Precondition::None).unwrap();
             assert_eq!((mode_of(&path), lost(&receipt)), (0o200, vec![]));
             set_mode(&path, 0o600);
-            assert_eq!(std::fs::read(&path).unwrap(), super::NEW);
+            assert!(std::fs::read(&path).unwrap().starts_with(super::NEW));
         });
     });
 }

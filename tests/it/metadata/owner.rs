@@ -75,7 +75,7 @@ fn a_user_keeps_what_is_possible_and_is_told_the_rest() {
             assert_eq!(answer, format!("made, lost {told}"), "{file:?}");
             let path = stage.root().join("f");
             assert_eq!(state(&path), after, "{file:?}");
-            assert_eq!(std::fs::read(&path).unwrap(), super::NEW);
+            assert!(std::fs::read(&path).unwrap().starts_with(super::NEW));
         }
     });
 }
