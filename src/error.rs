@@ -311,7 +311,7 @@ struct Stranded<'a>(Option<&'a ringfence_platform::Error>);
 impl fmt::Display for Stranded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.and_then(ringfence_platform::Error::stranded) {
-            Some(place) => write!(f, "; another writer's file was left at {place:?}"),
+            Some(name) => write!(f, "; another writer's file was left beside it as {name:?}"),
             None => Ok(()),
         }
     }
