@@ -1,15 +1,18 @@
 //! One change: where it goes, the grant it spends, and another aim where a symlink needs one.
 
+use std::error::Error as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ringfence_platform::{
-    self as platform, Assurance, ErrorKind, Fence, Mutation, Parents, ReadOnly, RelPath,
+    self as platform, Assurance, Confinement, ErrorKind, Fence, Mutation, Parents, RelPath,
     RootedPath, Terms,
 };
 
 use crate::error::{Error, Layer, Result};
 use crate::lexical;
 use crate::policy::{Decision, Grant, Policy, Unmade};
+use crate::reader::ReadOnly;
 use crate::request::{Op, Outcome, Request};
 use crate::target::{self, Aim, Target};
 
@@ -158,10 +161,13 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Who found that a path leads out of the roots.
+/// Who found that a path leads out of the roots. A refusal by the host on the way out is the confined
+/// thread's: resolution had let the path pass.
 fn layer(fence: &dyn Fence, error: &platform::Error) -> Layer {
     let Assurance { resolution, confinement, .. } = *fence.assurance();
-    if error.by_confinement() {
+    let by_host = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let refused = by_host.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+    if refused && confinement != Confinement::Nothing {
         Layer::Confinement(confinement)
     } else {
         Layer::Resolution(resolution)

@@ -35,8 +35,10 @@ mod lexical;
 mod mode;
 mod physical;
 mod policy;
+mod reader;
 mod request;
 mod session;
+mod survey;
 mod target;
 
 pub use error::{Code, Denial, Error, Layer, Reason, Result};
@@ -44,12 +46,12 @@ pub use mode::{Mode, UnknownMode};
 pub use policy::{Decision, Grant, Policy, TempAreas, writable_roots};
 pub use request::{Op, Outcome, Request};
 pub use ringfence_platform::{
-    Assurance, Cas, Confinement, Digest, Durability, Effect, Enforcement, Entry, ErrorKind, Fence,
-    Gap, Kind, LandlockSupport, LinkText, Lost, Mutation, Offer, Options, Parents, Precondition,
-    Receipt, RelPath, Removal, Resolution, Root, RootId, RootedPath, Roots, Snapshot, Stamp,
-    TargetKey, available, landlock_support, open, survey,
+    Assurance, Cas, Confinement, Digest, Durability, Effect, Enforcement, Entry,
+    Error as FenceError, ErrorKind, Gap, Kind, Lost, Parents, Precondition, Receipt, Removal,
+    Resolution, Root, RootId, Roots, Snapshot, Stamp, TargetKey,
 };
 pub use session::{Session, SessionBuilder};
+pub use survey::{Boundary, survey};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ringfence_platform::{
     self as platform, Assurance, Confinement, Durability, Enforcement, ErrorKind, Fence, LinkText,
-    Mutation, Options, Parents, ReadOnly, Resolution, RootedPath, Roots, Terms,
+    Mutation, Options, Parents, Resolution, RootedPath, Roots, Terms,
 };
 
 use crate::audit;
@@ -15,6 +15,7 @@ use crate::lexical;
 use crate::mode::Mode;
 use crate::physical::physical;
 use crate::policy::{Policy, TempAreas};
+use crate::reader::ReadOnly;
 use crate::request::{Op, Outcome, Request};
 use crate::target;
 
@@ -136,7 +137,6 @@ type Opened = Result<Box<dyn Fence>, Option<platform::Error>>;
 
 fn open_kind(roots: &Roots, options: Options, kind: (Resolution, Confinement)) -> Opened {
     let offer = platform::survey(roots, options)
-        .into_iter()
         .find(|offer| (offer.resolution, offer.confinement) == kind)
         .ok_or(None)?;
     let fence = offer.fence.map_err(Some)?;

@@ -6,11 +6,12 @@
 use std::path::{Path, PathBuf};
 
 use ringfence_platform::{
-    self as platform, ErrorKind, Follow, Parents, ReadOnly, RelPath, Root, RootedPath, Roots,
+    self as platform, ErrorKind, Follow, Parents, RelPath, Root, RootedPath, Roots,
 };
 
 use crate::error::Error;
 use crate::physical::physical;
+use crate::reader::ReadOnly;
 use crate::request::Op;
 
 /// A place as the caller spelled it and as a fence takes it.

@@ -1,14 +1,16 @@
 //! How hard a boundary is: what is asked for, and what was seen.
 
 /// Who holds the boundary, weakest first.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Ord, PartialOrd, Hash, strum::Display)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Ord, PartialOrd, Hash, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Enforcement {
     /// Nobody.
     Unfenced,
     /// This process, which pins a directory and then proves where it is. A concurrent writer with
-    /// the same rights can still move that directory after the proof.
+    /// the same rights can still move that directory after the proof. The least that an opened
+    /// fence has, so the default of what is required.
+    #[default]
     Checked,
     /// The kernel, which refuses to resolve a path outside the root (`openat2`, `RESOLVE_BENEATH`).
     Kernel,
@@ -67,22 +69,18 @@ pub struct Assurance {
     pub resolution: Resolution,
     /// What confines the acting thread. It is used even where `level` cannot claim it.
     pub confinement: Confinement,
+    /// The version of the Landlock that confines.
+    pub landlock_abi: Option<i32>,
     /// Why `level` is not higher.
     pub gaps: Vec<Gap>,
 }
 
 /// How a fence is to be opened.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Options {
     /// The weakest enforcement that is accepted.
     pub at_least: Enforcement,
-    /// Whether a path may cross from one mount to another beneath a root (`RESOLVE_NO_XDEV`).
-    pub cross_mounts: bool,
-}
-
-impl Default for Options {
-    /// [`Enforcement::Checked`] or better, and mounts are crossed.
-    fn default() -> Self {
-        Self { at_least: Enforcement::Checked, cross_mounts: true }
-    }
+    /// Whether a path that crosses from one mount to another beneath a root is refused
+    /// (`RESOLVE_NO_XDEV`).
+    pub no_xdev: bool,
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::error::{ErrorKind, Fault};
+
 /// A token that cancels the calls it was given to.
 ///
 /// Clones share one state. A change is looked at between its steps, while it waits for a lock, and
@@ -32,8 +34,12 @@ impl Cancel {
     }
 
     /// Whether somebody has cancelled.
-    #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Acquire))
+    }
+
+    /// Goes on only if nobody has.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.is_cancelled() { Err(Fault::new(ErrorKind::Cancelled)) } else { Ok(()) }
     }
 }

@@ -25,7 +25,7 @@ struct Inner {
 }
 
 /// Why a call was refused or failed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, thiserror::Error)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The path leads outside its root, or would on the way. Never folded into another kind.
@@ -35,7 +35,7 @@ pub enum ErrorKind {
     #[error("it is not a relative path of plain names")]
     InvalidPath,
     /// Nothing is there, or a directory on the way is missing.
-    #[error("it does not exist")]
+    #[error("it, or a directory on the way, does not exist")]
     NotFound,
     /// Something is there already.
     #[error("it already exists")]
@@ -44,7 +44,7 @@ pub enum ErrorKind {
     #[error("it is not the version that was expected")]
     Stale,
     /// What is there is of another kind: a directory for a file, a device, a full directory.
-    #[error("what is there is of the wrong kind")]
+    #[error("what is there is of another kind, or a directory that is not empty")]
     WrongKind,
     /// The host refuses: `EACCES`, `EPERM`, `EROFS`.
     #[error("the host does not permit it")]
@@ -80,49 +80,37 @@ pub enum ErrorKind {
     #[error("the fence has lost its confined thread")]
     ConfinementLost,
     /// Any other failure of the system; see the source.
+    #[default]
     #[error("the system reported an error")]
     Io,
 }
 
-/// Whether a failed call was looking a path up or acting on a name it had pinned. The same errno
-/// means different things there: `EXDEV` is an escape in the one and two file systems in the other.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Step {
-    Resolve,
-    Act,
-}
-
 impl Error {
     /// What went wrong, for a program to decide on.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.fault.kind
     }
 
     /// What was being done: a verb such as `write` or `remove`.
-    #[must_use]
     pub fn op(&self) -> &'static str {
         self.0.op
     }
 
     /// The path as it was given.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Whether an [`Escape`](ErrorKind::Escape) was refused by the confined thread's domain, and
-    /// not while the path was being resolved.
-    #[must_use]
-    pub fn by_confinement(&self) -> bool {
-        self.0.fault.confined
+    /// Whether something was done that remains: directories made for the change, or a part of a
+    /// tree that was to be removed.
+    pub fn remains(&self) -> bool {
+        self.0.fault.remains
     }
 
     /// By what name a foreign writer's file lies beside the target, if it could not be put back.
     ///
     /// Only a third writer that acts between two exchanges of a guarded change can cause it. The
     /// file is whole; it only has another name.
-    #[must_use]
     pub fn stranded(&self) -> Option<&OsStr> {
         self.0.fault.stranded.as_deref()
     }
@@ -131,6 +119,12 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {} {:?}: {}", self.op(), self.path(), self.kind())?;
+        if self.0.fault.of_directory {
+            f.write_str("; it is the directory that may not be changed")?;
+        }
+        if self.remains() {
+            f.write_str("; a part of it was done, and remains")?;
+        }
         if let Some(name) = self.stranded() {
             write!(f, "; another writer's file was left beside it as {name:?}")?;
         }
@@ -144,11 +138,13 @@ impl std::error::Error for Error {
     }
 }
 
-/// The one place where an errno gets its meaning.
-fn classify(step: Step, error: &io::Error) -> ErrorKind {
-    let Some(errno) = Errno::from_io_error(error) else { return ErrorKind::Io };
+/// The one place where an errno gets its meaning: to a call that acts on a name it has pinned.
+fn classify(error: &io::Error) -> ErrorKind {
+    let Some(errno) = Errno::from_io_error(error) else {
+        let lacks = error.kind() == io::ErrorKind::Unsupported;
+        return if lacks { ErrorKind::Unsupported } else { ErrorKind::Io };
+    };
     match errno {
-        Errno::XDEV if step == Step::Resolve => ErrorKind::Escape,
         Errno::XDEV => ErrorKind::CrossDevice,
         Errno::NOENT => ErrorKind::NotFound,
         Errno::EXIST => ErrorKind::AlreadyExists,
@@ -160,15 +156,13 @@ fn classify(step: Step, error: &io::Error) -> ErrorKind {
         Errno::NOSPC => ErrorKind::NoSpace,
         Errno::DQUOT => ErrorKind::Quota,
         Errno::OPNOTSUPP | Errno::NOSYS => ErrorKind::Unsupported,
-        // A directory renamed into itself, a name the file system cannot hold.
-        Errno::INVAL => ErrorKind::InvalidPath,
         _ => ErrorKind::Io,
     }
 }
 
 /// Why a step failed, before anybody has said in which call and on which path. Made on the way, so
 /// it allocates nothing.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
     pub(crate) source: Option<io::Error>,
@@ -176,23 +170,31 @@ pub(crate) struct Fault {
     pub(crate) stranded: Option<OsString>,
     /// It is about the second of two paths.
     pub(crate) second: bool,
-    /// The domain of the confined thread refused.
-    pub(crate) confined: bool,
+    /// The host refuses a change of the directory, and not of what is in it.
+    pub(crate) of_directory: bool,
+    /// Somebody holds the lock of the directory, who may soon let it go.
+    pub(crate) locked: bool,
+    /// Something was done on the way that remains.
+    pub(crate) remains: bool,
 }
 
 impl Fault {
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self { kind, source: None, stranded: None, second: false, confined: false }
+        Self { kind, ..Self::default() }
     }
 
-    pub(crate) fn os(step: Step, source: impl Into<io::Error>) -> Self {
-        let source = source.into();
-        Self { kind: classify(step, &source), source: Some(source), ..Self::new(ErrorKind::Io) }
-    }
-
-    /// What a lookup has found, in the kernel's word for it, whoever looked.
+    /// What a lookup has found, in the kernel's word for it, whoever looked. There `EXDEV` is an
+    /// escape, and not a second file system.
     pub(crate) fn found(errno: Errno) -> Self {
-        Self::os(Step::Resolve, errno)
+        let fault = Self::from(errno);
+        if errno == Errno::XDEV { Self { kind: ErrorKind::Escape, ..fault } } else { fault }
+    }
+
+    /// What a probe has found: that the system lacks something, or hides it, is an answer; anything
+    /// else is a failure.
+    pub(crate) fn too_weak(self) -> Self {
+        let lacks = matches!(self.kind, ErrorKind::Unsupported | ErrorKind::Denied);
+        if lacks { Self { kind: ErrorKind::TooWeak, ..self } } else { self }
     }
 
     pub(crate) fn at(self, op: &'static str, path: impl Into<PathBuf>) -> Error {
@@ -202,13 +204,13 @@ impl Fault {
 
 impl From<io::Error> for Fault {
     fn from(source: io::Error) -> Self {
-        Self::os(Step::Act, source)
+        Self { kind: classify(&source), source: Some(source), ..Self::default() }
     }
 }
 
 impl From<Errno> for Fault {
     fn from(source: Errno) -> Self {
-        Self::os(Step::Act, source)
+        io::Error::from(source).into()
     }
 }
 
@@ -237,26 +239,25 @@ mod tests {
             (Errno::DQUOT, ErrorKind::Quota),
             (Errno::OPNOTSUPP, ErrorKind::Unsupported),
             (Errno::NOSYS, ErrorKind::Unsupported),
-            (Errno::INVAL, ErrorKind::InvalidPath),
+            (Errno::INVAL, ErrorKind::Io),
             (Errno::IO, ErrorKind::Io),
             (Errno::NOMEM, ErrorKind::Io),
         ];
         for (errno, kind) in table {
-            for step in [Step::Resolve, Step::Act] {
-                assert_eq!(Fault::os(step, errno).kind, kind, "{errno:?}");
-            }
+            assert_eq!(Fault::found(errno).kind, kind, "{errno:?}");
+            assert_eq!(Fault::from(errno).kind, kind, "{errno:?}");
         }
     }
 
     #[test]
     fn leaving_the_root_is_an_escape_and_another_file_system_is_not() {
-        assert_eq!(Fault::os(Step::Resolve, Errno::XDEV).kind, ErrorKind::Escape);
-        assert_eq!(Fault::os(Step::Act, Errno::XDEV).kind, ErrorKind::CrossDevice);
+        assert_eq!(Fault::found(Errno::XDEV).kind, ErrorKind::Escape);
+        assert_eq!(Fault::from(Errno::XDEV).kind, ErrorKind::CrossDevice);
     }
 
     #[test]
     fn the_text_names_the_call_and_the_path_and_leaves_the_cause_to_the_source() {
-        let error = Fault::os(Step::Act, Errno::ACCESS).at("write", "a/b");
+        let error = Fault::from(Errno::ACCESS).at("write", "a/b");
         assert_eq!(error.to_string(), "cannot write \"a/b\": the host does not permit it");
         assert!(std::error::Error::source(&error).unwrap().to_string().contains("denied"));
     }

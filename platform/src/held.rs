@@ -7,9 +7,10 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::assurance::Enforcement;
 use crate::dir::{Dir, Hold, Meta, READ};
-use crate::entry_lock::Locks;
 use crate::error::{ErrorKind, Fault, Result};
+use crate::locks::Locks;
 use crate::path::RootedPath;
 use crate::resolve::{Place, Resolve, Trail};
 use crate::roots::{Root, RootId, Roots};
@@ -21,6 +22,8 @@ pub(crate) struct Held<R> {
     pub(crate) roots: Roots,
     pub(crate) resolver: R,
     pub(crate) locks: Arc<Locks>,
+    /// Who holds the boundary.
+    pub(crate) level: Enforcement,
 }
 
 impl<R: Resolve> Held<R> {
@@ -69,7 +72,7 @@ impl<R: Resolve> Held<R> {
         let file = File::from(self.resolver.open(root, path, READ)?);
         let meta = Meta::of(&file)?;
         if meta.kind != Kind::File {
-            return Err(Fault::found(Errno::NOTDIR));
+            return Err(Fault::new(ErrorKind::WrongKind));
         }
         Ok(Snapshot { file, stamp: meta.stamp })
     }

@@ -7,7 +7,7 @@ use crate::assurance::{Assurance, Confinement, Enforcement, Options, Resolution}
 use crate::error::{ErrorKind, Fault, Result};
 use crate::fence::Fence;
 use crate::local::Local;
-use crate::resolve::{self, Scope};
+use crate::resolve::{Openat2, Scope, Walk};
 use crate::roots::{Root, Roots};
 
 /// One kind of fence and whether this host can put it up.
@@ -27,22 +27,22 @@ pub struct Offer {
 /// # Errors
 ///
 /// [`ErrorKind::TooWeak`] if that is weaker than [`Options::at_least`]. There is no silent
-/// fallback: to accept less, ask for less.
+/// fallback: to accept less, ask for less. Any other kind if a stronger one could not be put up for
+/// another reason than that the host has none: then no weaker one takes its place.
 pub fn open(roots: &Roots, options: Options) -> Result<Box<dyn Fence>> {
     let mut why_not = None;
-    for offer in offers(roots, options) {
-        let reason = match offer.fence {
-            Ok(fence) => {
+    for Offer { fence, .. } in survey(roots, options) {
+        let reason = match fence {
+            Ok(fence) if fence.assurance().level >= options.at_least => {
                 let Assurance { level, gaps, .. } = fence.assurance();
-                if *level >= options.at_least {
-                    if *level < Enforcement::Confined {
-                        tracing::warn!(%level, ?gaps, ?why_not, "a fence weaker than confined");
-                    }
-                    return Ok(fence);
+                if *level < Enforcement::Confined {
+                    tracing::warn!(%level, ?gaps, ?why_not, "a fence weaker than confined");
                 }
-                io::Error::other(format!("the strongest here is {level}, since {gaps:?}"))
+                return Ok(fence);
             }
-            Err(error) => io::Error::other(error),
+            Ok(fence) => io::Error::other(format!("the strongest is {}", fence.assurance().level)),
+            Err(error) if error.kind() == ErrorKind::TooWeak => io::Error::other(error),
+            Err(error) => return Err(error),
         };
         // The first is about the strongest kind, and so what there is to mend.
         why_not.get_or_insert(reason);
@@ -51,16 +51,15 @@ pub fn open(roots: &Roots, options: Options) -> Result<Box<dyn Fence>> {
     Err(Fault { source: why_not, ..Fault::new(ErrorKind::TooWeak) }.at("open a fence on", path))
 }
 
-/// Every fence this host can put around `roots`, strongest first. For tests and diagnostics.
-#[must_use]
-pub fn available(roots: &Roots, options: Options) -> Vec<Box<dyn Fence>> {
-    offers(roots, options).filter_map(|offer| offer.fence.ok()).collect()
-}
-
-/// Each kind of fence, strongest first, with the fence or the reason why this host has none.
-#[must_use]
-pub fn survey(roots: &Roots, options: Options) -> Vec<Offer> {
-    offers(roots, options).collect()
+/// Puts up each kind of fence, strongest first, when it is asked for: the fence, or the reason why
+/// this host has none.
+pub fn survey(roots: &Roots, options: Options) -> impl Iterator<Item = Offer> {
+    let kinds = [Resolution::Openat2, Resolution::Walk]
+        .map(|who| [Confinement::Landlock, Confinement::Nothing].map(|what| (who, what)));
+    kinds.into_iter().flatten().map(move |(resolution, confinement)| {
+        let fence = put_up(roots, Scope::Beneath, options, resolution, confinement);
+        Offer { resolution, confinement, fence }
+    })
 }
 
 /// Acts without a boundary, on absolute paths: a path `a/b` beneath the one root is `/a/b`.
@@ -73,7 +72,10 @@ pub fn survey(roots: &Roots, options: Options) -> Vec<Offer> {
 pub fn unfenced(_: AmbientAuthority) -> Result<Box<dyn Fence>> {
     let (roots, options) = (Roots::open(["/"])?, Options::default());
     let put_up = |who| put_up(&roots, Scope::Ambient, options, who, Confinement::Nothing);
-    put_up(Resolution::Openat2).or_else(|_| put_up(Resolution::Walk))
+    match put_up(Resolution::Openat2) {
+        Err(error) if error.kind() == ErrorKind::TooWeak => put_up(Resolution::Walk),
+        opened => opened,
+    }
 }
 
 /// The power of the whole process, to be handed to [`unfenced`].
@@ -86,16 +88,6 @@ pub fn ambient_authority() -> AmbientAuthority {
     AmbientAuthority(())
 }
 
-/// Puts up one kind after the other, strongest first, when it is asked for.
-fn offers(roots: &Roots, options: Options) -> impl Iterator<Item = Offer> {
-    use {Confinement::*, Resolution::*};
-    let kinds = [(Openat2, Landlock), (Openat2, Nothing), (Walk, Landlock), (Walk, Nothing)];
-    kinds.into_iter().map(move |(resolution, confinement)| {
-        let fence = put_up(roots, Scope::Beneath, options, resolution, confinement);
-        Offer { resolution, confinement, fence }
-    })
-}
-
 fn put_up(
     roots: &Roots,
     scope: Scope,
@@ -106,11 +98,9 @@ fn put_up(
     let roots = roots.clone();
     Ok(match resolution {
         Resolution::Openat2 => {
-            let resolver = resolve::Openat2::proven(&roots, scope, options)?;
+            let resolver = Openat2::proven(&roots, scope, options)?;
             Box::new(Local::new(roots, resolver, confinement)?)
         }
-        Resolution::Walk => {
-            Box::new(Local::new(roots, resolve::Walk::new(scope, options), confinement)?)
-        }
+        Resolution::Walk => Box::new(Local::new(roots, Walk::new(scope, options), confinement)?),
     })
 }

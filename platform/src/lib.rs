@@ -11,17 +11,17 @@ mod assurance;
 mod cancel;
 mod confine;
 mod dir;
-mod entry_lock;
 mod error;
 mod fence;
 mod held;
 mod host;
 mod local;
+mod locks;
 mod mutate;
 mod mutation;
 mod path;
 mod pending;
-mod read_only;
+mod process;
 mod resolve;
 mod roots;
 mod stat;
@@ -30,15 +30,13 @@ mod unsupported;
 
 pub use assurance::{Assurance, Confinement, Enforcement, Gap, Options, Resolution};
 pub use cancel::Cancel;
-pub use confine::{LandlockSupport, landlock_support};
 pub use error::{Error, ErrorKind, Result};
 pub use fence::Fence;
-pub use host::{AmbientAuthority, Offer, ambient_authority, available, open, survey, unfenced};
+pub use host::{AmbientAuthority, Offer, ambient_authority, open, survey, unfenced};
 pub use mutation::{
     Cas, Digest, Durability, Effect, Lost, Mutation, Parents, Precondition, Receipt, Removal, Terms,
 };
 pub use path::{LinkText, RelPath, RootedPath};
 pub use pending::Pending;
-pub use read_only::ReadOnly;
 pub use roots::{Root, RootId, Roots};
 pub use stat::{Entry, Follow, Kind, Snapshot, Stamp, Stat, TargetKey};

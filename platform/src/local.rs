@@ -1,13 +1,15 @@
 //! A fence over any resolver, with a confined thread or without.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::assurance::{Assurance, Confinement, Enforcement, Gap, Resolution};
-use crate::confine::{self, Worker};
-use crate::entry_lock::Locks;
+use crate::confine::{self, PAUSE, Worker};
 use crate::error::Result;
 use crate::fence::{Fence, sealed};
 use crate::held::Held;
+use crate::locks::Locks;
 use crate::mutate;
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
@@ -32,36 +34,54 @@ impl<R: Resolve> Local<R> {
             (Scope::Beneath, Resolution::Walk) => (Enforcement::Checked, vec![Gap::NoOpenat2]),
             (Scope::Ambient, _) => (Enforcement::Unfenced, vec![]),
         };
-        let mut assurance = Assurance { level, resolution: R::RESOLUTION, confinement, gaps };
+        let resolution = R::RESOLUTION;
+        let mut assurance = Assurance { level, resolution, confinement, landlock_abi: None, gaps };
         let locks = Locks::of_this_process().map_err(|fault| fault.at("open a fence on", "."))?;
-        let held = Arc::new(Held { roots, resolver, locks });
-        let worker = match confinement {
-            Confinement::Landlock => {
-                let acting = Arc::clone(&held);
-                let act =
-                    move |mutation, terms: &Terms, level| run(&acting, mutation, terms, level);
-                Some(confine::landlock(&held.roots, &mut assurance, act)?)
+        match confinement {
+            Confinement::Landlock => confine::assess(&roots, &mut assurance),
+            Confinement::Nothing => assurance.gaps.push(Gap::NoLandlock),
+        }
+        let held = Arc::new(Held { roots, resolver, locks, level: assurance.level });
+        let worker = (confinement == Confinement::Landlock).then(|| {
+            let acting = Arc::clone(&held);
+            let act =
+                move |mutation: &_, terms: &_, waited| attempt(&acting, mutation, terms, waited);
+            confine::landlock(&held.roots, &mut assurance, act)
+        });
+        Ok(Self { worker: worker.transpose()?, held, assurance })
+    }
+
+    /// Makes the change on this thread.
+    fn act(&self, mutation: &Mutation, terms: &Terms) -> Result<Receipt> {
+        let began = Instant::now();
+        loop {
+            if let Some(result) = attempt(&self.held, mutation, terms, began.elapsed()) {
+                return result;
             }
-            Confinement::Nothing => None,
-        };
-        assurance.gaps.extend(worker.is_none().then_some(Gap::NoLandlock));
-        Ok(Self { held, assurance, worker })
+            thread::sleep(PAUSE);
+        }
     }
 }
 
-/// Makes the change on this thread.
-fn run<R: Resolve>(
+/// How long another process may hold the lock of a directory before a change gives up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Makes the change on this thread, if nobody else is changing the same directory. What is to be
+/// changed is looked up anew by each attempt, so nothing is decided by what was before a wait.
+fn attempt<R: Resolve>(
     held: &Held<R>,
-    mutation: Mutation,
+    mutation: &Mutation,
     terms: &Terms,
-    level: Enforcement,
-) -> Result<Receipt> {
-    let call = mutation.call();
+    waited: Duration,
+) -> Option<Result<Receipt>> {
     // In a child of fork(2) the locks may be held by threads that do not exist there.
     if !held.locks.is_mine() {
-        return call.lost();
+        return Some(mutation.lost());
     }
-    mutate::run(held, mutation, terms, level).map_err(|fault| call.failed(fault))
+    match mutate::run(held, mutation, terms) {
+        Err(fault) if fault.locked && waited < PATIENCE => None,
+        made => Some(made.map_err(|fault| mutation.failed(fault))),
+    }
 }
 
 impl<R> sealed::Sealed for Local<R> {}
@@ -88,22 +108,23 @@ impl<R: Resolve> Fence for Local<R> {
     }
 
     fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt> {
-        let Some(worker) = &self.worker else {
-            return run(&self.held, mutation, terms, self.assurance.level);
+        // A task that is woken on the worker's thread may ask for a change there.
+        let Some(worker) = self.worker.as_ref().filter(|worker| !worker.is_this_thread()) else {
+            return self.act(&mutation, terms);
         };
-        let call = mutation.call();
-        let answer = worker.hand_over(mutation, terms);
-        answer.and_then(|answer| worker.wait(answer)).unwrap_or_else(|| call.lost())
+        let mutation = Arc::new(mutation);
+        let answer = worker.hand_over(Arc::clone(&mutation), terms);
+        answer.and_then(|answer| worker.wait(answer)).unwrap_or_else(|| mutation.lost())
     }
 
     fn submit(&self, mutation: Mutation, terms: &Terms) -> Pending {
         let Some(worker) = &self.worker else {
             return Pending::ready(self.apply(mutation, terms));
         };
-        let call = mutation.call();
-        match worker.hand_over(mutation, terms) {
-            Some(answer) => Pending::handed_over(answer, call),
-            None => Pending::ready(call.lost()),
+        let mutation = Arc::new(mutation);
+        match worker.hand_over(Arc::clone(&mutation), terms) {
+            Some(answer) => Pending::handed_over(answer, mutation),
+            None => Pending::ready(mutation.lost()),
         }
     }
 }

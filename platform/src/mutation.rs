@@ -6,7 +6,7 @@ use std::fmt;
 use crate::assurance::Enforcement;
 use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind, Fault, Result};
-use crate::path::{LinkText, RelPath, RootedPath};
+use crate::path::{LinkText, RootedPath};
 use crate::stat::{Stamp, TargetKey};
 
 /// One change, as data. Building one does nothing; [`Fence::apply`](crate::Fence::apply) does it.
@@ -67,50 +67,20 @@ pub enum Mutation {
 }
 
 impl Mutation {
-    /// The verb of this change, as errors and audit events show it.
-    #[must_use]
-    pub fn op(&self) -> &'static str {
-        self.parts().0
-    }
-
-    /// The path the change is about; of two, the first.
-    #[must_use]
-    pub fn path(&self) -> &RootedPath {
-        self.parts().1
-    }
-
-    pub(crate) fn call(&self) -> Call {
-        let (op, path, second) = self.parts();
-        Call { op, path: path.path.clone(), second: second.map(|second| second.path.clone()) }
-    }
-
-    fn parts(&self) -> (&'static str, &RootedPath, Option<&RootedPath>) {
-        match self {
+    /// Says of which change, and on which of its paths, this is the fault.
+    pub(crate) fn failed(&self, fault: Fault) -> Error {
+        let (op, path, second) = match self {
             Self::Write { path, .. } => ("write", path, None),
             Self::CreateDir { path, .. } => ("create directory", path, None),
             Self::Remove { path, .. } => ("remove", path, None),
             Self::Rename { from, to, .. } => ("rename", from, Some(to)),
             Self::Exchange { first, second } => ("exchange", first, Some(second)),
             Self::Symlink { path, .. } => ("create symlink", path, None),
-        }
-    }
-}
-
-/// Which change an error is about, when the change itself has been given away.
-#[derive(Debug)]
-pub(crate) struct Call {
-    op: &'static str,
-    path: RelPath,
-    second: Option<RelPath>,
-}
-
-impl Call {
-    pub(crate) fn failed(&self, fault: Fault) -> Error {
+        };
         // The place that an entry is renamed to is the one that can be taken, old or wrong.
         let of_second = [ErrorKind::AlreadyExists, ErrorKind::Stale, ErrorKind::WrongKind];
         let about_second = fault.second || of_second.contains(&fault.kind);
-        let path = self.second.as_ref().filter(|_| about_second);
-        fault.at(self.op, path.unwrap_or(&self.path).as_path())
+        fault.at(op, second.filter(|_| about_second).unwrap_or(path).path.as_path())
     }
 
     /// The answer of a thread that is no more.
@@ -149,10 +119,8 @@ impl Digest {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
-    pub(crate) fn read(from: impl std::io::Read) -> std::io::Result<Self> {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(from)?;
-        Ok(Self(*hasher.finalize().as_bytes()))
+    pub(crate) fn end(hasher: &blake3::Hasher) -> Self {
+        Self(*hasher.finalize().as_bytes())
     }
 }
 

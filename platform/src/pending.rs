@@ -2,10 +2,12 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::error::Result;
-use crate::mutation::{Call, Receipt};
+use crate::mutation::{Mutation, Receipt};
+use crate::process::{Process, this_process};
 
 /// A change that has been handed to a fence: a future that needs no runtime.
 ///
@@ -17,7 +19,11 @@ pub struct Pending(State);
 #[derive(Debug)]
 enum State {
     Ready(Option<Result<Receipt>>),
-    HandedOver { process: u32, answer: oneshot::AsyncReceiver<Result<Receipt>>, of: Call },
+    HandedOver {
+        process: Process,
+        answer: oneshot::AsyncReceiver<Result<Receipt>>,
+        of: Arc<Mutation>,
+    },
 }
 
 impl Pending {
@@ -25,8 +31,11 @@ impl Pending {
         Self(State::Ready(Some(result)))
     }
 
-    pub(crate) fn handed_over(answer: oneshot::Receiver<Result<Receipt>>, of: Call) -> Self {
-        let process = std::process::id();
+    pub(crate) fn handed_over(
+        answer: oneshot::Receiver<Result<Receipt>>,
+        of: Arc<Mutation>,
+    ) -> Self {
+        let process = this_process();
         Self(State::HandedOver { process, answer: answer.into_future(), of })
     }
 }
@@ -40,7 +49,7 @@ impl Future for Pending {
                 Poll::Ready(result.take().expect("it is not polled after it was ready"))
             }
             // The thread that would answer does not exist in a child of fork(2).
-            State::HandedOver { process, of, .. } if *process != std::process::id() => {
+            State::HandedOver { process, of, .. } if *process != this_process() => {
                 Poll::Ready(of.lost())
             }
             State::HandedOver { answer, of, .. } => {

@@ -29,38 +29,37 @@ pub struct Root {
 pub struct RootId(pub(crate) usize);
 
 impl Roots {
-    /// Opens each of `paths`, which are resolved physically, links first. One that is the same
-    /// directory as an earlier one, or lies beneath another, is dropped.
+    /// Opens each of `paths` by [`Root::open`], and makes them one set by [`Roots::new`].
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFound`], [`ErrorKind::WrongKind`] or [`ErrorKind::Denied`] for a path that
-    /// cannot be opened as a directory; [`ErrorKind::InvalidPath`] if there is none at all;
-    /// [`ErrorKind::Busy`] if a directory was moved while it was being opened.
+    /// As there.
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
-        let mut opened: Vec<Root> = Vec::new();
-        for path in paths {
-            let path = path.as_ref();
-            let root = Root::open(path).map_err(|fault| fault.at("open the root", path))?;
-            if opened.iter().all(|other| other.id != root.id) {
-                opened.push(root);
-            }
-        }
-        let fail = |fault: Fault| fault.at("open the root", "");
-        if opened.is_empty() {
-            return Err(fail(Fault::new(ErrorKind::InvalidPath)));
-        }
-        let ids: Vec<_> = opened.iter().map(|root| root.id).collect();
+        let roots: Result<Vec<_>> = paths.into_iter().map(Root::open).collect();
+        Self::new(roots?)
+    }
+
+    /// The set of `roots`, in order. One that is the same directory as an earlier one, or lies
+    /// beneath another, is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidPath`] if there is none at all; as [`Root::contains`].
+    pub fn new(roots: impl IntoIterator<Item = Root>) -> Result<Self> {
+        let roots: Vec<_> = roots.into_iter().collect();
+        let ids: Vec<_> = roots.iter().map(|root| root.id).collect();
         let mut outermost: Vec<Root> = Vec::new();
-        for root in opened {
-            let others = ids.iter().filter(|id| **id != root.id);
-            let within: Vec<_> = others
-                .map(|id| root.dir.is_beneath(*id))
-                .collect::<Result<_, _>>()
-                .map_err(fail)?;
-            if !within.contains(&true) {
+        for (number, root) in roots.into_iter().enumerate() {
+            let mut covered = ids[..number].contains(&root.id);
+            for id in ids.iter().filter(|id| **id != root.id) {
+                covered |= root.is_beneath(*id)?;
+            }
+            if !covered {
                 outermost.push(Root { index: RootId(outermost.len()), ..root });
             }
+        }
+        if outermost.is_empty() {
+            return Err(Fault::new(ErrorKind::InvalidPath).at("open the root", ""));
         }
         Ok(Self(outermost.into()))
     }
@@ -76,31 +75,49 @@ impl Roots {
 }
 
 impl Root {
-    fn open(path: &Path) -> Result<Self, Fault> {
-        let dir = Dir::open_ambient(path)?;
-        let id = dir.id()?;
-        let path = path.canonicalize()?;
-        if Dir::open_ambient(&path)?.id()? != id {
-            return Err(Fault::new(ErrorKind::Busy));
-        }
-        Ok(Self { index: RootId(0), path, dir, id })
+    /// Opens a directory by a path of the whole process, which is resolved physically, links first.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`], [`ErrorKind::WrongKind`] or [`ErrorKind::Denied`] if it cannot be
+    /// opened as a directory; [`ErrorKind::Busy`] if it was moved while it was being opened.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let open = |path: &Path| {
+            let dir = Dir::open_ambient(path)?;
+            let (id, path) = (dir.id()?, path.canonicalize()?);
+            if Dir::open_ambient(&path)?.id()? != id {
+                return Err(Fault::new(ErrorKind::Busy));
+            }
+            Ok(Self { index: RootId(0), path, dir, id })
+        };
+        open(path.as_ref()).map_err(|fault| fault.at("open the root", path.as_ref()))
+    }
+
+    /// Whether `other` is this directory or lies beneath it now, by identity and not by name.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Denied`] if a directory on the way up may not be searched.
+    pub fn contains(&self, other: &Self) -> Result<bool> {
+        other.is_beneath(self.id)
+    }
+
+    fn is_beneath(&self, id: FileId) -> Result<bool> {
+        self.dir.is_beneath(id).map_err(|fault| fault.at("look above", &self.path))
     }
 
     /// Which root this is.
-    #[must_use]
     pub fn id(&self) -> RootId {
         self.index
     }
 
     /// Where the directory was when it was opened. It may have been renamed since; the boundary
     /// stays with the directory.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Its identity, to compare with a [`Stat`](crate::Stat)'s.
-    #[must_use]
     pub fn key(&self) -> TargetKey {
         TargetKey::dir(self.id)
     }

@@ -42,13 +42,11 @@ pub struct Stamp {
 
 impl Stamp {
     /// The size in bytes.
-    #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
     /// When the inode last changed, in nanoseconds since 1970.
-    #[must_use]
     pub fn changed_ns(&self) -> i128 {
         self.ctime_ns
     }
@@ -66,8 +64,7 @@ impl Stamp {
 /// name in it, so the key survives the atomic replacement of a file.
 #[derive(Clone, Debug, Eq, PartialEq, Hash)]
 pub struct TargetKey {
-    pub(crate) dev: u64,
-    pub(crate) ino: u64,
+    pub(crate) parent: FileId,
     pub(crate) rest: PathBuf,
 }
 
@@ -77,7 +74,7 @@ impl TargetKey {
     }
 
     pub(crate) fn entry(parent: FileId, rest: impl AsRef<Path>) -> Self {
-        Self { dev: parent.dev, ino: parent.ino, rest: rest.as_ref().to_owned() }
+        Self { parent, rest: rest.as_ref().to_owned() }
     }
 }
 
@@ -112,7 +109,7 @@ pub struct Entry {
 }
 
 /// Device and inode: which object, for as long as it is held or exists.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Ord, PartialOrd, Hash)]
 pub(crate) struct FileId {
     pub(crate) dev: u64,
     pub(crate) ino: u64,

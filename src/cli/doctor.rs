@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use ringfence::{
-    Assurance, Confinement, Enforcement, Gap, LandlockSupport, Mode, Offer, Options, Resolution,
-    Roots, TempAreas, landlock_support, survey, writable_roots,
+    Assurance, Boundary, Confinement, Enforcement, Gap, Mode, Resolution, Roots, TempAreas, survey,
+    writable_roots,
 };
 use serde_json::{Map, Value, json};
 
@@ -14,27 +14,7 @@ use super::render::{Renderer, print, spelled, with_causes};
 /// What was found out.
 struct Report {
     roots: Roots,
-    landlock: Landlock,
-    offers: Vec<Offer>,
-}
-
-/// What the kernel says of its Landlock, for people and for programs.
-struct Landlock {
-    text: String,
-    abi: Option<i32>,
-}
-
-impl Landlock {
-    fn of_this_kernel() -> Self {
-        let (text, abi) = match landlock_support() {
-            Ok(LandlockSupport::Abi(abi)) => (format!("ABI {abi}"), Some(abi)),
-            Ok(LandlockSupport::NotEnabled) => ("built in, but not switched on".to_owned(), None),
-            Ok(LandlockSupport::NotImplemented) => ("not built in, or hidden".to_owned(), None),
-            Ok(_) => ("unknown".to_owned(), None),
-            Err(error) => (format!("unknown: {error}"), None),
-        };
-        Self { text, abi }
-    }
+    boundaries: Vec<Boundary>,
 }
 
 /// Examines the boundary around `workspace` and the temp areas. Answers whether the strongest one
@@ -46,8 +26,7 @@ pub(super) fn run(
 ) -> Result<bool, Failure> {
     let roots = writable_roots(Mode::WorkspaceWrite, workspace, &TempAreas::from_env())?
         .expect("workspace-write has writable roots");
-    let offers = survey(&roots, Options::default());
-    let report = Report { roots, landlock: Landlock::of_this_kernel(), offers };
+    let report = Report { boundaries: survey(&roots), roots };
     if renderer.json {
         renderer.object(report.object())?;
     } else {
@@ -58,18 +37,25 @@ pub(super) fn run(
 
 impl Report {
     fn strongest(&self) -> Option<&Assurance> {
-        self.offers.iter().find_map(|offer| offer.fence.as_ref().ok()).map(|f| f.assurance())
+        self.boundaries.iter().find_map(|boundary| boundary.assurance.as_ref().ok())
+    }
+
+    /// The version of Landlock, if one could confine.
+    fn landlock_abi(&self) -> Option<i32> {
+        let mut seen =
+            self.boundaries.iter().filter_map(|boundary| boundary.assurance.as_ref().ok());
+        seen.find_map(|assurance| assurance.landlock_abi)
     }
 
     /// What keeps the strongest fence from being stronger.
     fn gaps(&self) -> Vec<Gap> {
         let mut gaps = self.strongest().map(|assurance| assurance.gaps.clone()).unwrap_or_default();
-        let lacks = |has: &dyn Fn(&Offer) -> bool| {
-            !self.offers.iter().any(|offer| has(offer) && offer.fence.is_ok())
+        let lacks = |has: &dyn Fn(&Boundary) -> bool| {
+            !self.boundaries.iter().any(|boundary| has(boundary) && boundary.assurance.is_ok())
         };
         for (gap, lacks) in [
-            (Gap::NoOpenat2, lacks(&|offer| offer.resolution == Resolution::Openat2)),
-            (Gap::NoLandlock, lacks(&|offer| offer.confinement == Confinement::Landlock)),
+            (Gap::NoOpenat2, lacks(&|boundary| boundary.resolution == Resolution::Openat2)),
+            (Gap::NoLandlock, lacks(&|boundary| boundary.confinement == Confinement::Landlock)),
         ] {
             if lacks && !gaps.contains(&gap) {
                 gaps.push(gap);
@@ -83,13 +69,14 @@ impl Report {
         for root in self.roots.iter() {
             text += &format!("writable  {:?}\n", root.path());
         }
-        text += &format!("landlock  {}\n\n", self.landlock.text);
-        for offer in &self.offers {
-            let (level, why_not) = match &offer.fence {
-                Ok(fence) => (fence.assurance().level.to_string(), tokens(&fence.assurance().gaps)),
+        let abi = self.landlock_abi().map_or("none".to_owned(), |abi| format!("ABI {abi}"));
+        text += &format!("landlock  {abi}\n\n");
+        for boundary in &self.boundaries {
+            let (level, why_not) = match &boundary.assurance {
+                Ok(Assurance { level, gaps, .. }) => (level.to_string(), tokens(gaps)),
                 Err(error) => ("-".to_owned(), with_causes(error)),
             };
-            text += format!("{:<20}{level:<11}{why_not}", kind(offer)).trim_end();
+            text += format!("{:<20}{level:<11}{why_not}", kind(boundary)).trim_end();
             text += "\n";
         }
         let level = self.strongest().map_or("none".to_owned(), |best| best.level.to_string());
@@ -103,17 +90,16 @@ impl Report {
 
     fn object(&self) -> Map<String, Value> {
         let roots = self.roots.iter().map(|root| spelled("path", root.path().as_os_str()));
-        let fences = self.offers.iter().map(|offer| {
-            let (level, gaps, error) = match &offer.fence {
-                Ok(fence) => {
-                    let Assurance { level, gaps, .. } = fence.assurance();
+        let fences = self.boundaries.iter().map(|boundary| {
+            let (level, gaps, error) = match &boundary.assurance {
+                Ok(Assurance { level, gaps, .. }) => {
                     (Some(level.to_string()), gaps.as_slice(), None)
                 }
                 Err(error) => (None, [].as_slice(), Some(with_causes(error))),
             };
             json!({
-                "resolution": offer.resolution.to_string(),
-                "confinement": offer.confinement.to_string(),
+                "resolution": boundary.resolution.to_string(),
+                "confinement": boundary.confinement.to_string(),
                 "level": level,
                 "gaps": gaps.iter().map(Gap::to_string).collect::<Vec<_>>(),
                 "error": error,
@@ -125,7 +111,7 @@ impl Report {
         });
         let fields = [
             ("roots", roots.collect()),
-            ("landlock", json!({ "abi": self.landlock.abi, "text": self.landlock.text })),
+            ("landlock", json!({ "abi": self.landlock_abi() })),
             ("fences", fences.collect()),
             ("strongest", self.strongest().map(|best| best.level.to_string()).into()),
             ("gaps", gaps.collect()),
@@ -134,8 +120,8 @@ impl Report {
     }
 }
 
-fn kind(offer: &Offer) -> String {
-    let Offer { resolution, confinement, .. } = offer;
+fn kind(boundary: &Boundary) -> String {
+    let Boundary { resolution, confinement, .. } = boundary;
     if *confinement == Confinement::Nothing {
         resolution.to_string()
     } else {

@@ -100,11 +100,12 @@ fn remedy(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// `error` and what lies beneath it. The first cause says the same in the fence's words, with a
-/// path beneath the root, so it is left out.
+/// `error` and what lies beneath it.
 pub(super) fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    causes.skip(1).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+    // The fence says the same of a request in its own words, with a path beneath the root.
+    let retold = usize::from(matches!(error.downcast_ref(), Some(Error::Failed { .. })));
+    causes.skip(retold).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 fn refusal(error: &Error) -> Value {

@@ -40,8 +40,9 @@ impl Policy {
     /// As [`writable_roots`](crate::writable_roots).
     pub fn load(mode: Mode, workspace: &Path, temps: &TempAreas) -> Result<Self> {
         let areas = roots::areas(workspace, temps)?;
-        let roots = roots::open(mode, &areas)?;
-        Ok(Self { mode, workspace: areas[0].clone(), areas, roots })
+        let paths: Vec<_> = areas.iter().map(|area| area.path().to_owned()).collect();
+        let roots = roots::open(mode, areas)?;
+        Ok(Self { mode, workspace: paths[0].clone(), areas: paths, roots })
     }
 
     /// The mode.

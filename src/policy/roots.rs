@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ringfence_platform::Roots;
+use ringfence_platform::{self as platform, Enforcement, ErrorKind, Root, Roots};
 
 use crate::error::{Error, Result};
 use crate::mode::Mode;
@@ -15,13 +15,15 @@ pub struct TempAreas {
 }
 
 impl TempAreas {
-    /// The host's: `/tmp` where there is one, and the platform's temp directory (`TMPDIR`), read
-    /// from this process's environment now.
+    /// The host's: `/tmp` where there is one, and what `TMPDIR` names if that is another, read from
+    /// this process's environment now.
     #[must_use]
     pub fn from_env() -> Self {
         // What names no place on this platform is left out, as is a variable that is set to nothing.
         let shared = Some(PathBuf::from("/tmp")).filter(|path| path.is_absolute());
         let own = Some(std::env::temp_dir()).filter(|path| !path.as_os_str().is_empty());
+        // It is also what the platform says when nothing is set.
+        let own = own.filter(|path| shared.as_ref() != Some(path));
         Self { shared, own }
     }
 
@@ -49,16 +51,19 @@ impl TempAreas {
 ///
 /// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) if the workspace is empty, missing or no
 /// directory; if the temp directory is relative, missing, no directory, a whole volume, the home
-/// directory or an ancestor of it, or an ancestor of the workspace.
+/// directory or an ancestor of it, or an ancestor of the workspace; or if it is spelled beneath
+/// another writable root and a symlink there leads out of that.
+/// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the host fails otherwise.
 pub fn writable_roots(mode: Mode, workspace: &Path, temps: &TempAreas) -> Result<Option<Roots>> {
-    open(mode, &areas(workspace, temps)?)
+    open(mode, areas(workspace, temps)?)
 }
 
-/// The canonical directories of workspace-write, workspace first. Some may lie in others.
-pub(super) fn areas(workspace: &Path, temps: &TempAreas) -> Result<Vec<PathBuf>> {
+/// The directories of workspace-write, workspace first, each held from before it is judged until
+/// it is written beneath: what is swapped meanwhile changes nothing. Some may lie in others.
+pub(super) fn areas(workspace: &Path, temps: &TempAreas) -> Result<Vec<Root>> {
     let workspace = directory("workspace_root", workspace)?;
-    if is_volume(&workspace) {
-        tracing::warn!(workspace = ?workspace, "the workspace is a whole volume");
+    if is_volume(&workspace)? {
+        tracing::warn!(workspace = ?workspace.path(), "the workspace is a whole volume");
     }
     let mut areas = vec![workspace];
     if let Some(path) = &temps.shared {
@@ -68,63 +73,88 @@ pub(super) fn areas(workspace: &Path, temps: &TempAreas) -> Result<Vec<PathBuf>>
         }
     }
     if let Some(path) = &temps.own {
-        let own = own_temp(path, &areas)?;
-        areas.push(own);
+        areas.extend(own_temp(path, &areas)?);
     }
     Ok(areas)
 }
 
-pub(super) fn open(mode: Mode, areas: &[PathBuf]) -> Result<Option<Roots>> {
+pub(super) fn open(mode: Mode, areas: Vec<Root>) -> Result<Option<Roots>> {
     match mode {
         Mode::ReadOnly | Mode::DangerFullAccess => Ok(None),
-        Mode::WorkspaceWrite => match Roots::open(areas) {
-            Ok(roots) => Ok(Some(roots)),
-            Err(error) => {
-                let expected = "a directory that can be opened";
-                Err(invalid("writable root", expected, error.path()))
-            }
-        },
+        Mode::WorkspaceWrite => Roots::new(areas).map(Some).map_err(failed),
     }
 }
 
-/// The temp directory, which whoever set the variable may have set to anything.
-fn own_temp(path: &Path, others: &[PathBuf]) -> Result<PathBuf> {
+/// The temp directory, which whoever set the variable may have set to anything. Nothing if it is
+/// writable already.
+fn own_temp(path: &Path, others: &[Root]) -> Result<Option<Root>> {
     let refuse = |expected| Err(invalid(TEMP, expected, path));
     if !path.is_absolute() {
         return refuse("an absolute path");
     }
     let own = directory(TEMP, path)?;
-    if others.contains(&own) {
-        return Ok(own);
+    if contained(&own, others)? {
+        return Ok(None);
     }
-    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
-    if is_volume(&own) {
+    // Whoever may write there may have left a link, and would choose what is writable.
+    for above in path.ancestors().skip(1) {
+        if contained(&directory(TEMP, above)?, others)? {
+            return refuse("a directory that no link in a writable one leads to");
+        }
+    }
+    if is_volume(&own)? {
         refuse("a directory that is not a whole volume")
-    } else if home.is_some_and(|home| home.starts_with(&own)) {
+    } else if is_above_home(&own) {
         refuse("a directory that does not contain the home directory")
-    } else if others.first().is_some_and(|workspace| workspace.starts_with(&own)) {
+    } else if own.contains(&others[0]).map_err(failed)? {
         refuse("a directory that does not contain the workspace")
     } else {
-        Ok(own)
+        Ok(Some(own))
     }
 }
 
 const TEMP: &str = "temp directory (TMPDIR)";
 
 /// Operators' paths are resolved physically, links first, unlike those of tools.
-fn directory(setting: &'static str, path: &Path) -> Result<PathBuf> {
-    path.canonicalize()
-        .ok()
-        .filter(|canonical| canonical.is_dir())
-        .ok_or_else(|| invalid(setting, "an existing directory", path))
+fn directory(setting: &'static str, path: &Path) -> Result<Root> {
+    Root::open(path).map_err(|error| {
+        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WrongKind) {
+            invalid(setting, "an existing directory", path)
+        } else if error.kind() == ErrorKind::Denied {
+            invalid(setting, "a directory that this user may open", path)
+        } else {
+            failed(error)
+        }
+    })
 }
 
-fn is_volume(canonical: &Path) -> bool {
-    canonical.parent().is_none()
+fn contained(dir: &Root, others: &[Root]) -> Result<bool> {
+    let found: platform::Result<Vec<_>> = others.iter().map(|other| other.contains(dir)).collect();
+    Ok(found.map_err(failed)?.contains(&true))
+}
+
+/// By the directories above the home directory and not from it upwards, which this user may have no
+/// right to search.
+fn is_above_home(dir: &Root) -> bool {
+    let home = std::env::home_dir().and_then(|home| Root::open(home).ok());
+    let mut above = home.iter().flat_map(|home| home.path().ancestors());
+    above.any(|above| Root::open(above).is_ok_and(|above| above.key() == dir.key()))
+}
+
+fn is_volume(dir: &Root) -> Result<bool> {
+    match dir.path().ancestors().last().map(Root::open) {
+        Some(volume) => Ok(volume.map_err(failed)?.key() == dir.key()),
+        None => Ok(false),
+    }
 }
 
 fn invalid(setting: &'static str, expected: &'static str, found: &Path) -> Error {
     Error::PolicyInvalid { setting, expected, found: found.to_owned() }
+}
+
+/// It is not the setting that is wrong.
+fn failed(source: platform::Error) -> Error {
+    Error::Unavailable { required: Enforcement::Checked, source: Some(source) }
 }
 
 #[cfg(test)]
@@ -190,6 +220,7 @@ mod tests {
     #[test]
     fn a_missing_shared_area_is_left_out() {
         let temps = TempAreas { shared: Some(here().join("missing")), own: None };
-        assert_eq!(areas(&here(), &temps).unwrap(), [here()]);
+        let areas = areas(&here(), &temps).unwrap();
+        assert_eq!(areas.iter().map(Root::path).collect::<Vec<_>>(), [here()]);
     }
 }

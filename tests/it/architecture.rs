@@ -5,19 +5,24 @@ use std::path::{Path, PathBuf};
 
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("error", &["mode", "request"]),
     ("mode", &[]),
     ("request", &[]),
     ("lexical", &["error", "request"]),
     ("physical", &[]),
     ("policy", &["error", "lexical", "mode", "policy", "request"]),
-    ("target", &["error", "physical", "request"]),
+    ("reader", &[]),
+    ("survey", &[]),
+    ("target", &["error", "physical", "reader", "request"]),
     ("audit", &["error", "mode", "request"]),
-    ("change", &["error", "lexical", "policy", "request", "target"]),
+    ("change", &["error", "lexical", "policy", "reader", "request", "target"]),
     (
         "session",
-        &["audit", "change", "error", "lexical", "mode", "physical", "policy", "request", "target"],
+        &[
+            "audit", "change", "error", "lexical", "mode", "physical", "policy", "reader",
+            "request", "target",
+        ],
     ),
 ];
 
@@ -76,7 +81,8 @@ fn only_the_fence_of_the_platform_is_unfenced() {
             lines.into_iter().filter(|line| line.contains("unfenced(")).map(move |_| path.clone())
         })
         .collect();
-    assert_eq!(calls, [root().join("src/session.rs")], "one caller, to be seen in review");
+    let reviewed = ["src/reader.rs", "src/session.rs"].map(|path| root().join(path));
+    assert_eq!(calls, reviewed, "one to read with and one for danger-full-access");
 }
 
 #[test]
@@ -127,6 +133,7 @@ fn sources(dir: &str) -> Vec<(PathBuf, String)> {
         }
     }
     assert!(found.len() > 5, "{dir} has sources");
+    found.sort();
     found
 }
 

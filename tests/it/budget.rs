@@ -52,8 +52,9 @@ const WRITE: Step = ("write", "the content");
 const CLOSE_NEW: Step = ("close", "the new file");
 const UNPIN: Step = ("close", "the directory");
 const OPEN: Step = ("openat", "the file that is compared");
-const READ: Step = ("read", "its bytes");
-const END: Step = ("read", "that these were all");
+const CONTENTS: Step = ("read", "its bytes");
+const DIGEST: Step = ("pread64", "its bytes");
+const END: Step = ("pread64", "that these were all");
 const CLOSE: Step = ("close", "the file that is compared");
 
 // What the checks of the contract add.
@@ -67,11 +68,11 @@ const OWNER: Step = ("fstat", "owner, group and mode of the new file");
 const AFTER: Step = ("fstat", "the stamp for the receipt");
 const LOOK_AFTER: Step = ("newfstatat", "the stamp for the receipt");
 const CLOSE_OLD: Step = ("close", "the old file");
-const LOCK: Step = ("flock", "keeps other processes of ours out, until the directory is closed");
+const LOCK: Step = ("flock", "keeps other processes of ours out of the directory");
+const UNLOCK: Step = ("flock", "lets them in, though a child of fork(2) holds the descriptor too");
 const OURS: Step = ("newfstatat", "which file is ours, before the exchange");
 const CAME_OUT: Step = ("newfstatat", "which file came out of the exchange");
 const NOT_DANGLING: Step = ("newfstatat", "that it is missing, and no link that dangles");
-const LONGEST: Step = ("fstatfs", "the longest name, before the first directory is made");
 
 /// A thing to do, and the calls that it may take.
 struct Budget {
@@ -90,7 +91,7 @@ const BUDGETS: &[Budget] = &[
     Budget {
         name: "read",
         what: What::Read,
-        steps: &[PIN, ("fstat", "that it is a regular file, and its stamp"), READ, CLOSE],
+        steps: &[PIN, ("fstat", "that it is a regular file, and its stamp"), CONTENTS, CLOSE],
     },
     Budget {
         name: "replace",
@@ -98,6 +99,7 @@ const BUDGETS: &[Budget] = &[
         steps: &[
             PIN,
             KEY,
+            LOCK,
             LOOK,
             OLD,
             MAY_WRITE,
@@ -111,6 +113,7 @@ const BUDGETS: &[Budget] = &[
             AFTER,
             CLOSE_NEW,
             CLOSE_OLD,
+            UNLOCK,
             UNPIN,
         ],
     },
@@ -123,7 +126,7 @@ const BUDGETS: &[Budget] = &[
             LOCK,
             LOOK,
             OLD,
-            READ,
+            DIGEST,
             END,
             MAY_WRITE,
             OTHER_BYTES,
@@ -136,25 +139,38 @@ const BUDGETS: &[Budget] = &[
             ("renameat2", "publishes by an exchange"),
             CAME_OUT,
             OPEN,
-            READ,
+            DIGEST,
             END,
             CLOSE,
             AFTER,
             ("unlinkat", "the old file"),
             CLOSE_NEW,
             CLOSE_OLD,
+            UNLOCK,
             UNPIN,
         ],
     },
     Budget {
         name: "create",
         what: What::Change(|fence| write(fence, NEW, Precondition::Absent)),
-        steps: &[PIN, KEY, LOOK, MAKE, WRITE, ("linkat", "publishes"), AFTER, CLOSE_NEW, UNPIN],
+        steps: &[
+            PIN,
+            KEY,
+            LOCK,
+            LOOK,
+            MAKE,
+            WRITE,
+            ("linkat", "publishes"),
+            AFTER,
+            CLOSE_NEW,
+            UNLOCK,
+            UNPIN,
+        ],
     },
     Budget {
         name: "remove",
         what: What::Change(|fence| Mutation::Remove { path: at(fence, NEW), what: Removal::File }),
-        steps: &[PIN, KEY, ("unlinkat", "removes"), UNPIN],
+        steps: &[PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
     },
     Budget {
         name: "create-directory",
@@ -172,7 +188,7 @@ const BUDGETS: &[Budget] = &[
             path: at(fence, NEW),
             what: Removal::EmptyDir,
         }),
-        steps: &[PIN, KEY, ("unlinkat", "removes"), UNPIN],
+        steps: &[PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
     },
     Budget {
         name: "create-three-directories",
@@ -182,7 +198,6 @@ const BUDGETS: &[Budget] = &[
             ("openat2", "its parent, which is missing too"),
             PIN,
             NOT_DANGLING,
-            LONGEST,
             ("mkdirat", "makes the first"),
             ("openat", "enters it"),
             UNPIN,
@@ -202,7 +217,20 @@ const BUDGETS: &[Budget] = &[
             to: at(fence, "a/b/c/new/e"),
             when: Precondition::Absent,
         }),
-        steps: &[PIN, PIN, KEY, KEY, ("renameat2", "renames"), LOOK_AFTER, UNPIN, UNPIN],
+        steps: &[
+            PIN,
+            PIN,
+            KEY,
+            KEY,
+            LOCK,
+            LOCK,
+            ("renameat2", "renames"),
+            LOOK_AFTER,
+            UNLOCK,
+            UNLOCK,
+            UNPIN,
+            UNPIN,
+        ],
     },
 ];
 

@@ -4,6 +4,7 @@ mod submit;
 mod waiting;
 
 use std::io::Read;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +13,10 @@ use ringfence_platform::{
     Cancel, Digest, Durability, ErrorKind, Fence, Mutation, Parents, Precondition, RelPath,
     Removal, RootedPath, Terms,
 };
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{CWD, FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::support::{Tree, dir, each_fence_on, file, link, open_dir};
 
@@ -37,8 +41,7 @@ fn make_dir(fence: &dyn Fence, path: &str) -> Mutation {
     Mutation::CreateDir { path: at(fence, path), parents: Parents::Require }
 }
 
-/// Replaces what is at `path` now. Other processes are kept out for that, so it waits for who has
-/// locked the directory.
+/// Replaces what is at `path` now.
 fn replace(fence: &dyn Fence, path: &str) -> Mutation {
     let mut snapshot = fence.open(&at(fence, path)).unwrap();
     let mut bytes = Vec::new();
@@ -51,26 +54,43 @@ fn tree() -> Tree {
     Tree::inside([file("d/f", "old"), link("out", "../out")]).outside([dir("out")])
 }
 
-/// Keeps every process out of changes that compare, until it is dropped.
+/// Keeps every change of the directory waiting, until it is dropped.
 fn lock(dir: &Path) -> OwnedFd {
     let fd = open_dir(CWD, dir).unwrap();
     flock(&fd, FlockOperation::LockExclusive).unwrap();
     fd
 }
 
-/// How many descriptors of this process are of `dir`.
-fn holders(dir: &Path) -> usize {
-    let fds = std::fs::read_dir("/proc/self/fd").unwrap();
-    fds.filter(|fd| fd.as_ref().unwrap().path().read_link().is_ok_and(|at| at == dir)).count()
-}
+/// Sees changes come as far as a directory. They are not there all the time: they come again and
+/// again until nobody has locked it.
+struct Tries(OwnedFd);
 
-/// Returns once there are `count` more or less of them: so many changes have come as far as the
-/// directory.
-fn wait_for_holders(dir: &Path, count: usize) {
-    let began = Instant::now();
-    while holders(dir) != count {
-        assert!(began.elapsed() < PATIENCE, "{} and not {count}", holders(dir));
-        std::thread::yield_now();
+impl Tries {
+    fn at(dir: &Path) -> Self {
+        let seen = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
+        inotify::add_watch(&seen, dir, WatchFlags::CLOSE_NOWRITE).unwrap();
+        Self(seen)
+    }
+
+    /// Returns once a change has held the directory and let it go.
+    fn wait(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(&self.0, &mut buffer);
+        loop {
+            match events.next() {
+                // The others are about files in it.
+                Ok(event) if event.file_name().is_none() => return,
+                Ok(_) => {}
+                Err(Errno::AGAIN) => {
+                    let left = deadline.checked_duration_since(Instant::now());
+                    let left = left.expect("no change comes as far as the directory");
+                    let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+                    poll(&mut fds, Some(&left.try_into().unwrap())).unwrap();
+                }
+                Err(errno) => panic!("{errno}"),
+            }
+        }
     }
 }
 

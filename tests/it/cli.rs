@@ -210,11 +210,11 @@ fn what_exists_is_left_alone_where_that_was_asked_for() {
 fn other_failures_end_with_one_and_a_reason() {
     for (line, reason) in [
         (&["read", "missing"][..], "does not exist"),
-        (&["ls", "f"], "wrong kind"),
-        (&["read", "d"], "wrong kind"),
-        (&["read", "fifo"], "wrong kind"),
-        (&["write", "fifo"], "wrong kind"),
-        (&["write", "d"], "wrong kind"),
+        (&["ls", "f"], "another kind"),
+        (&["read", "d"], "another kind"),
+        (&["read", "fifo"], "another kind"),
+        (&["write", "fifo"], "another kind"),
+        (&["write", "d"], "another kind"),
         (&["write", "f/n"], "does not exist"),
         (&["mkdir", "n/m"], "-p"),
         (&["rm", "d"], "-r"),

@@ -233,7 +233,7 @@ fn every_fence_resolves_beneath_its_root_as_the_kernel_does() {
 #[test]
 fn every_fence_that_crosses_no_mount_stops_where_the_kernel_does() {
     with_own_mounts(this_test!(), || {
-        let options = Options { cross_mounts: false, ..Options::default() };
+        let options = Options { no_xdev: true, ..Options::default() };
         let table = Table::kernel();
         let cases = table.cases.iter().filter(|case| case.group == "no-xdev");
         let mut wrong = Vec::new();

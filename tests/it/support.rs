@@ -12,7 +12,9 @@ mod tree;
 pub(crate) use attacker::while_exchanging;
 pub(crate) use base::{Base, open_dir};
 pub(crate) use child::{as_user, in_own_process, left_out, test_name, this_test, with_own_mounts};
-pub(crate) use fences::{FenceKind, each_fence, each_fence_on, fence_on, offered, open_fence};
+pub(crate) use fences::{
+    FenceKind, each_fence, each_fence_on, fence_on, fences_on, offered, open_fence,
+};
 pub(crate) use host::{LeftOut, Needs, is_root, report, say};
 pub(crate) use snapshot::{Effect, NodeKind, Snapshot};
 pub(crate) use tree::{Entry, Stage, Tree, dir, fifo, file, hard, link, mode, sock, tmpfs};

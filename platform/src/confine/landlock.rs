@@ -4,17 +4,18 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use ::landlock::{
-    ABI, AccessFs, CompatLevel, Compatible, LandlockStatus, PathBeneath, RestrictionStatus,
-    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    ABI, AccessFs, LandlockStatus, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus,
 };
 
 use super::mounts;
 use super::worker::Worker;
 use crate::assurance::{Assurance, Enforcement, Gap, Resolution};
 use crate::dir::Dir;
-use crate::error::{ErrorKind, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::roots::Roots;
 
@@ -25,30 +26,34 @@ const RIGHTS: ABI = ABI::V3;
 /// What an unrestricted thread may open for writing and the confined one must not.
 const PROBE: &str = "/dev/null";
 
-/// Starts a thread that can change files beneath `roots` and nowhere else, to `act` there, and adds
-/// to `assurance` what that is worth.
-pub(crate) fn landlock(
-    roots: &Roots,
-    assurance: &mut Assurance,
-    act: impl Fn(Mutation, &Terms, Enforcement) -> Result<Receipt> + Send + 'static,
-) -> Result<Worker> {
-    let telling = is_telling(roots);
+/// Adds to `assurance` what a domain over `roots` is worth, if the kernel holds it.
+pub(crate) fn assess(roots: &Roots, assurance: &mut Assurance) {
     assurance.gaps.extend(mounts::gap(roots));
-    assurance.gaps.extend((!telling).then_some(Gap::Unproved));
+    assurance.gaps.extend((!is_telling(roots)).then_some(Gap::Unproved));
     if assurance.gaps.is_empty() && assurance.resolution == Resolution::Openat2 {
         assurance.level = Enforcement::Confined;
     }
+}
+
+/// Starts a thread that can change files beneath `roots` and nowhere else, to `act` there.
+pub(crate) fn landlock(
+    roots: &Roots,
+    assurance: &mut Assurance,
+    act: impl Fn(&Mutation, &Terms, Duration) -> Option<Result<Receipt>> + Send + 'static,
+) -> Result<Worker> {
     let setup = {
-        let roots = roots.clone();
-        move || restrict(&roots).and_then(|()| if telling { prove() } else { Ok(()) })
+        let (roots, provable) = (roots.clone(), !assurance.gaps.contains(&Gap::Unproved));
+        move || {
+            let abi = restrict(&roots)?;
+            if provable { prove() } else { Ok(()) }.map(|()| abi)
+        }
     };
-    let level = assurance.level;
-    let act = move |mutation, terms: &Terms| act(mutation, terms, level);
-    Worker::start(setup, act).map_err(|source| {
+    let (worker, abi) = Worker::start(setup, act).map_err(|source| {
         let path = roots.iter().next().map_or(Path::new(""), |root| root.path());
-        let fault = Fault { source: Some(source), ..Fault::new(ErrorKind::TooWeak) };
-        fault.at("confine with landlock", path)
-    })
+        Fault::from(source).too_weak().at("confine with landlock", path)
+    })?;
+    assurance.landlock_abi = Some(abi);
+    Ok(worker)
 }
 
 /// Whether the probe can tell a confined thread from one that is not: this thread, which is
@@ -64,63 +69,37 @@ fn open_probe() -> io::Result<File> {
 }
 
 /// Gives up, on this thread and for good, the right to change files anywhere but beneath `roots`.
-fn restrict(roots: &Roots) -> io::Result<()> {
+/// Says which version of Landlock holds that.
+fn restrict(roots: &Roots) -> io::Result<i32> {
     let rights = AccessFs::from_write(RIGHTS);
     let restricted = || -> Result<RestrictionStatus, RulesetError> {
-        let mut ruleset = Ruleset::default()
-            .set_compatibility(CompatLevel::HardRequirement)
-            .handle_access(rights)?
-            .create()?;
+        let mut ruleset = Ruleset::default().handle_access(rights)?.create()?;
         for root in roots.iter() {
             ruleset = ruleset.add_rule(PathBeneath::new(&root.dir, rights))?;
         }
         ruleset.restrict_self()
     };
     let status = restricted().map_err(io::Error::other)?;
+    let LandlockStatus::Available { effective_abi, kernel_abi } = status.landlock else {
+        return Err(lacks("the kernel has no landlock, or hides it".into()));
+    };
+    let abi = kernel_abi.unwrap_or(effective_abi as i32);
+    // What the kernel does not know, the crate leaves out.
     if status.ruleset == RulesetStatus::FullyEnforced && status.no_new_privs {
-        Ok(())
+        Ok(abi)
     } else {
-        Err(io::Error::other("landlock is not fully enforced"))
+        Err(lacks(format!("landlock of ABI {abi} does not hold it all")))
     }
 }
 
-/// What the kernel says of its Landlock. For people: a fence does not go by what is said, but by
-/// what it has seen refused.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum LandlockSupport {
-    /// The version of its interface; a confined fence needs 3 (Linux 6.2).
-    Abi(i32),
-    /// It is built in and not switched on: it is missing in the boot parameter `lsm=`.
-    NotEnabled,
-    /// It is not built in, or a filter hides it.
-    NotImplemented,
-}
-
-/// Asks the kernel about its Landlock.
-///
-/// # Errors
-///
-/// The system's, if it answers in no way that is known.
-pub fn landlock_support() -> io::Result<LandlockSupport> {
-    let ask = || -> Result<RestrictionStatus, RulesetError> {
-        Ruleset::default().handle_access(AccessFs::WriteFile)?.create()?.restrict_self()
-    };
-    // Whoever asks is restricted by it, so a thread does that has nothing else to do.
-    let answer = std::thread::spawn(ask).join().map_err(|_| io::Error::other("it panicked"))?;
-    Ok(match answer.map_err(io::Error::other)?.landlock {
-        LandlockStatus::NotEnabled => LandlockSupport::NotEnabled,
-        LandlockStatus::NotImplemented => LandlockSupport::NotImplemented,
-        LandlockStatus::Available { effective_abi, kernel_abi } => {
-            LandlockSupport::Abi(kernel_abi.unwrap_or(effective_abi as i32))
-        }
-    })
+fn lacks(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, what)
 }
 
 /// Sees the kernel refuse. Called on the restricted thread.
 fn prove() -> io::Result<()> {
     match open_probe() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        _ => Err(io::Error::other("landlock accepted the domain and does not hold it")),
+        _ => Err(lacks("landlock accepted the domain and does not hold it".into())),
     }
 }

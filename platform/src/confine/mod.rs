@@ -6,6 +6,5 @@ mod mounts;
 mod tests;
 mod worker;
 
-pub(crate) use landlock::landlock;
-pub use landlock::{LandlockSupport, landlock_support};
-pub(crate) use worker::Worker;
+pub(crate) use landlock::{assess, landlock};
+pub(crate) use worker::{PAUSE, Worker};

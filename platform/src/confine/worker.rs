@@ -8,27 +8,34 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigSet, Signal};
+
 use crate::error::Result;
 use crate::mutation::{Mutation, Receipt, Terms};
+use crate::process::{Process, this_process};
 
 /// How long one side watches for the other: longer than a hot round trip, shorter than a wake-up.
 const WATCH: Duration = Duration::from_micros(20);
 
+/// How long a change that has to wait for a lock lets pass before it tries again.
+pub(crate) const PAUSE: Duration = Duration::from_millis(1);
+
 #[derive(Debug)]
 struct Job {
-    mutation: Mutation,
+    mutation: Arc<Mutation>,
     terms: Terms,
+    since: Instant,
     answer: oneshot::Sender<Result<Receipt>>,
 }
 
 /// The thread, for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    process: u32,
+    process: Process,
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
     sides: Arc<Sides>,
@@ -38,11 +45,12 @@ pub(crate) struct Worker {
 pub(crate) type Answer = oneshot::Receiver<Result<Receipt>>;
 
 impl Worker {
-    /// Starts the thread, which first runs `setup` and makes changes only if that succeeds.
-    pub(super) fn start(
-        setup: impl FnOnce() -> io::Result<()> + Send + 'static,
-        run: impl Fn(Mutation, &Terms) -> Result<Receipt> + Send + 'static,
-    ) -> io::Result<Self> {
+    /// Starts the thread, which first runs `setup` and makes changes only if that succeeds. Gives
+    /// what came of it.
+    pub(super) fn start<T: Send + 'static>(
+        setup: impl FnOnce() -> io::Result<T> + Send + 'static,
+        act: impl Fn(&Mutation, &Terms, Duration) -> Option<Result<Receipt>> + Send + 'static,
+    ) -> io::Result<(Self, T)> {
         let sides = Arc::new(Sides::default());
         let (jobs, queue) = channel();
         let (tell, told) = sync_channel(1);
@@ -53,26 +61,31 @@ impl Worker {
                 let go_on = ready.is_ok();
                 drop(tell.send(ready));
                 if go_on {
-                    work(&queue, &sides, run);
+                    work(&queue, &sides, act);
                 }
             }
         })?;
         let worker =
-            Self { process: std::process::id(), jobs: Some(jobs), thread: Some(thread), sides };
+            Self { process: this_process(), jobs: Some(jobs), thread: Some(thread), sides };
         let died = |_| Err(io::Error::other("the confined thread died while it was set up"));
-        told.recv().unwrap_or_else(died).map(|()| worker)
+        told.recv().unwrap_or_else(died).map(|found| (worker, found))
     }
 
     /// Puts a change into the queue. Nothing if nobody would take it out.
-    pub(crate) fn hand_over(&self, mutation: Mutation, terms: &Terms) -> Option<Answer> {
+    pub(crate) fn hand_over(&self, mutation: Arc<Mutation>, terms: &Terms) -> Option<Answer> {
         // In a child of fork(2) the thread does not exist, and the queue may be locked for good.
-        if self.process != std::process::id() {
+        if self.process != this_process() {
             return None;
         }
         self.sides.caller.arrive();
         let (answer, receiver) = oneshot::channel();
-        let job = Job { mutation, terms: terms.clone(), answer };
+        let job = Job { mutation, terms: terms.clone(), since: Instant::now(), answer };
         self.jobs.as_ref()?.send(job).ok().map(|()| receiver)
+    }
+
+    pub(crate) fn is_this_thread(&self) -> bool {
+        let id = self.thread.as_ref().map(|thread| thread.thread().id());
+        id == Some(thread::current().id())
     }
 
     /// Waits for the answer. Nothing if the thread has ended without one.
@@ -82,36 +95,64 @@ impl Worker {
     }
 }
 
-/// Makes changes until there are no more, or one panics. What is left in the queue then is dropped,
-/// which its callers are told by that.
-fn work(queue: &Receiver<Job>, sides: &Sides, run: impl Fn(Mutation, &Terms) -> Result<Receipt>) {
+/// Makes changes until there are no more, or one panics. What is left then is dropped, and by that
+/// its callers are told. A change that has to wait for a lock lets the others pass.
+fn work(
+    queue: &Receiver<Job>,
+    sides: &Sides,
+    act: impl Fn(&Mutation, &Terms, Duration) -> Option<Result<Receipt>>,
+) {
+    // A file that grows beyond the process's limit is an error, and not the end of the process.
+    if let Err(errno) = SigSet::from(Signal::SIGXFSZ).thread_block() {
+        tracing::debug!(%errno, "SIGXFSZ is not blocked");
+    }
     sides.worker.arrive();
-    while let Some(Job { mutation, terms, answer }) = sides.next(queue) {
-        // Its caller has gone.
-        if answer.is_closed() {
-            continue;
-        }
-        let Ok(result) = panic::catch_unwind(AssertUnwindSafe(|| run(mutation, &terms))) else {
-            tracing::error!("a change panicked: the fence refuses every change from now on");
-            return;
+    let mut waiting = Vec::new();
+    loop {
+        let next = match waiting.len() {
+            0 => sides.next(queue).ok_or(RecvTimeoutError::Disconnected),
+            _ => queue.recv_timeout(PAUSE),
         };
-        sides.worker.arrive();
-        // Nobody may be there any more to hear it.
-        drop(answer.send(result));
+        match next {
+            Ok(job) => waiting.push(job),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) if waiting.is_empty() => return,
+            Err(RecvTimeoutError::Disconnected) => thread::sleep(PAUSE),
+        }
+        for job in std::mem::take(&mut waiting) {
+            // Its caller has gone.
+            if job.answer.is_closed() {
+                continue;
+            }
+            let attempt = || act(&job.mutation, &job.terms, job.since.elapsed());
+            let Ok(done) = panic::catch_unwind(AssertUnwindSafe(attempt)) else {
+                tracing::error!("a change panicked: the fence refuses every change from now on");
+                return;
+            };
+            match done {
+                None => waiting.push(job),
+                Some(result) => {
+                    sides.worker.arrive();
+                    // Nobody may be there any more to hear it.
+                    drop(job.answer.send(result));
+                }
+            }
+        }
     }
 }
 
 impl Drop for Worker {
     /// Lets the thread finish what it was given, and waits for it.
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if self.process != this_process() {
             std::mem::forget((self.jobs.take(), self.thread.take()));
             return;
         }
         self.jobs = None;
         // A task that is woken on the thread may drop the fence there.
-        let elsewhere = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
-        if let Some(thread) = self.thread.take().filter(elsewhere) {
+        if !self.is_this_thread()
+            && let Some(thread) = self.thread.take()
+        {
             drop(thread.join());
         }
     }

@@ -13,6 +13,7 @@ use rustix::fs::{Gid, Mode, RawMode, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use super::unix::{Dir, Meta, READ, proc_is_mounted};
+use crate::cancel::Cancel;
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Digest, Lost};
 use crate::path::Name;
@@ -83,21 +84,30 @@ impl Carried {
         }
         if made.gid != gid && rustix::fs::fchown(file, None, Some(Gid::from_raw(gid))).is_err() {
             lost.push(Lost::Group);
-            // Another group must not get what was meant for the old one.
-            mode = mode & !GROUP | (mode & 0o007) << 3 & mode & GROUP;
-            mode &= !SETGID;
         }
-        let mut mode_moved = made.uid != uid || made.gid != gid || made.mode != mode;
+        let mut mode_moved = made.uid != uid || made.gid != gid;
         for (name, value) in attributes {
-            mode_moved |= name == ACL;
-            if rustix::fs::fsetxattr(file, &name, &value, XattrFlags::empty()).is_err()
-                && whole(|buffer| rustix::fs::fgetxattr(file, &name, buffer)) != Ok(value)
-            {
+            // A list speaks of the group it was made for.
+            let astray = name == ACL && lost.contains(&Lost::Group);
+            let put = || rustix::fs::fsetxattr(file, &name, &value, XattrFlags::empty());
+            let is_there = || whole(|buffer| rustix::fs::fgetxattr(file, &name, buffer));
+            if astray || (put().is_err() && is_there().as_ref() != Ok(&value)) {
                 lost.push(loss_of(name));
+            } else {
+                mode_moved |= name == ACL;
             }
         }
-        if mode_moved {
+        if lost.contains(&Lost::Group) || lost.contains(&Lost::Acl) {
+            // Another group must not get what was meant for the old one, nor the group what the mask
+            // of the list allowed to those it named.
+            mode &= !(GROUP | SETGID) | (mode & 0o007) << 3;
+        }
+        if mode_moved || made.mode != mode {
             rustix::fs::fchmod(file, Mode::from_bits_truncate(mode as RawMode))?;
+        }
+        // The kernel drops it in silence for a group that is not the caller's.
+        if mode & SETGID != 0 && Meta::of(file)?.mode & SETGID == 0 {
+            lost.push(Lost::Setid);
         }
         Ok(lost)
     }
@@ -145,11 +155,29 @@ impl Old {
         }
     }
 
-    /// The digest of its bytes.
-    pub(crate) fn digest(&self) -> Result<Digest, Fault> {
+    /// Whether its bytes, of which there were `size`, have this digest. Reads no more of them, even
+    /// if there are by now, and no further once somebody has cancelled.
+    pub(crate) fn has(&self, digest: &Digest, size: u64, cancel: &Cancel) -> Result<bool, Fault> {
+        let Self::Open(file) = self else { return Err(Fault::new(ErrorKind::Denied)) };
+        let mut hasher = blake3::Hasher::new();
+        let (mut at, mut buffer) = (0, vec![0; PIECE]);
+        while at <= size {
+            cancel.check()?;
+            let read = file.read_at(&mut buffer, at)?;
+            if read == 0 {
+                return Ok(at == size && Digest::end(&hasher) == *digest);
+            }
+            hasher.update(&buffer[..read]);
+            at += read as u64;
+        }
+        Ok(false)
+    }
+
+    /// Puts its bytes on disk.
+    pub(crate) fn sync(&self) -> Result<(), Fault> {
         match self {
-            Self::Open(file) => Ok(Digest::read(file)?),
-            Self::ByPath(_) => Err(Fault::new(ErrorKind::Denied)),
+            Self::Open(file) => Ok(file.sync_all()?),
+            Self::ByPath(_) => Ok(()),
         }
     }
 

@@ -5,21 +5,20 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawMode, RenameFlags, StatxFlags,
 };
 use rustix::io::Errno;
 
-use crate::cancel::Cancel;
-use crate::error::{ErrorKind, Fault};
+use crate::error::Fault;
 use crate::path::Name;
 use crate::stat::{FileId, Kind, Stamp};
 
 /// Safe for whatever a path turns out to name: neither a FIFO nor a terminal is waited for.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC);
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// The magic number of a proc file system, statfs(2).
@@ -29,9 +28,6 @@ const PROC_ROOT_INO: u64 = 1;
 
 /// How far up one call looks, which keeps its path far from `PATH_MAX`.
 const MOST_LEVELS: usize = 256;
-
-/// How long another process may hold the lock of a directory before a change gives up.
-const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A directory held open.
 #[derive(Debug)]
@@ -83,11 +79,7 @@ impl Meta {
 }
 
 impl From<rustix::fs::Stat> for Meta {
-    #[expect(
-        clippy::unnecessary_cast,
-        clippy::useless_conversion,
-        reason = "the fields of a stat have other widths on other systems"
-    )]
+    #[expect(clippy::unnecessary_cast, reason = "the fields have other widths elsewhere")]
     fn from(stat: rustix::fs::Stat) -> Self {
         let ns = |seconds: i64, ns: u64| i128::from(seconds) * 1_000_000_000 + i128::from(ns);
         Self {
@@ -99,7 +91,7 @@ impl From<rustix::fs::Stat> for Meta {
                 mtime_ns: ns(stat.st_mtime as i64, stat.st_mtime_nsec as u64),
                 ctime_ns: ns(stat.st_ctime as i64, stat.st_ctime_nsec as u64),
             },
-            mode: Mode::from_raw_mode(stat.st_mode).bits().into(),
+            mode: Mode::from_raw_mode(stat.st_mode).bits() as u32,
             uid: stat.st_uid,
             gid: stat.st_gid,
             links: stat.st_nlink as u64,
@@ -233,36 +225,22 @@ impl Dir {
         self.is_beneath(id)
     }
 
-    /// The longest name this directory's file system takes, in bytes.
-    pub(crate) fn name_max(&self) -> Result<u64, Fault> {
-        const USUAL: u64 = 255;
-        // Some network file systems do not say.
-        let told = rustix::fs::fstatvfs(&self.0)?.f_namemax;
-        Ok(if told == 0 { USUAL } else { told })
-    }
-
     pub(crate) fn make_dir(&self, name: &Name) -> Result<(), Fault> {
         Ok(rustix::fs::mkdirat(&self.0, name.as_os_str(), Mode::from_raw_mode(0o777))?)
     }
 
     /// Creates a file that was not there, with `mode` less what the umask or a default ACL takes.
     pub(crate) fn create_new(&self, name: &Name, mode: u32) -> Result<File, Fault> {
-        let flags =
-            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(
-            &self.0,
-            name.as_os_str(),
-            flags,
-            Mode::from_bits_truncate(mode as RawMode),
-        )?;
-        Ok(fd.into())
+        let new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let (flags, mode) = (new | WRITE, Mode::from_bits_truncate(mode as RawMode));
+        Ok(rustix::fs::openat(&self.0, name.as_os_str(), flags, mode)?.into())
     }
 
     /// Creates a file without a name, which vanishes by itself unless it is [linked](Self::link)
     /// into place. Nothing where the file system has no such files.
     pub(crate) fn create_unnamed(&self, mode: u32) -> Result<Option<File>, Fault> {
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.0, ".", flags, Mode::from_bits_truncate(mode as RawMode)) {
+        let (flags, mode) = (OFlags::TMPFILE | WRITE, Mode::from_bits_truncate(mode as RawMode));
+        match rustix::fs::openat(&self.0, ".", flags, mode) {
             Ok(fd) => Ok(Some(fd.into())),
             // EISDIR: what a kernel says that does not know the flag, open(2).
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
@@ -337,26 +315,13 @@ impl Dir {
     }
 
     /// Takes the advisory lock of this directory, which keeps other processes of this library from
-    /// acting on its entries, for as long as the directory is held. `false` where it cannot be had:
-    /// the directory is not held for reading, or the file system has no locks.
-    pub(crate) fn lock(&self, cancel: &Cancel) -> Result<bool, Fault> {
-        let began = Instant::now();
-        let mut pause = Duration::from_micros(20);
-        loop {
-            match rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(true),
-                Err(Errno::BADF | Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                    return Ok(false);
-                }
-                Err(Errno::WOULDBLOCK | Errno::INTR) if cancel.is_cancelled() => {
-                    return Err(Fault::new(ErrorKind::Cancelled));
-                }
-                Err(Errno::WOULDBLOCK | Errno::INTR) if began.elapsed() < LOCK_DEADLINE => {
-                    std::thread::sleep(pause);
-                    pause = (pause * 2).min(Duration::from_millis(2));
-                }
-                Err(errno) => return Err(errno.into()),
-            }
+    /// acting on its entries. Nobody is waited for: where it is held, the fault says so.
+    pub(crate) fn lock(&self) -> Result<DirLock<'_>, Fault> {
+        match rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(DirLock(Some(self))),
+            // Not held for reading, or on a file system without locks.
+            Err(Errno::BADF | Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(DirLock(None)),
+            Err(errno) => Err(Fault { locked: errno == Errno::WOULDBLOCK, ..errno.into() }),
         }
     }
 
@@ -373,6 +338,25 @@ impl Dir {
             }
             Err(errno) => Some(Err(errno.into())),
         }))
+    }
+}
+
+/// The advisory lock of a directory, if it could be had; released when dropped.
+#[derive(Debug)]
+pub(crate) struct DirLock<'d>(Option<&'d Dir>);
+
+impl DirLock<'_> {
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Drop for DirLock<'_> {
+    fn drop(&mut self) {
+        // Closing is not enough: a child made by fork(2) has the same open file.
+        if let Some(Err(errno)) = self.0.map(|d| rustix::fs::flock(d, FlockOperation::Unlock)) {
+            tracing::warn!(%errno, "directory lock not released");
+        }
     }
 }
 

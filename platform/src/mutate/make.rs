@@ -2,9 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Act, MOST_ATTEMPTS};
+use super::{Act, MOST_ATTEMPTS, of_directory};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Effect, Parents, Precondition, Receipt};
+use crate::mutation::{Effect, Parents, Receipt};
 use crate::path::{LinkText, RootedPath};
 use crate::resolve::{Anchor, Place, Resolve, Scope, Trail};
 use crate::roots::Root;
@@ -19,8 +19,8 @@ pub(super) fn dir<R: Resolve>(
     let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
     let mut parents_created = 0;
     for _ in 0..MOST_ATTEMPTS {
-        act.live()?;
-        let mut anchor = match act.pin(root, &trail, act.hold(&Precondition::None))? {
+        act.terms.cancel.check()?;
+        let mut anchor = match act.pin(root, &trail)? {
             Place::Dir(dir) => {
                 let meta = dir.meta()?;
                 let key = TargetKey::dir(meta.id());
@@ -28,7 +28,7 @@ pub(super) fn dir<R: Resolve>(
             }
             Place::Entry(anchor) => anchor,
         };
-        let made = act.make_parents(&mut anchor, parents, act.hold(&Precondition::None));
+        let made = act.make_parents(&mut anchor, parents);
         parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
         let Anchor { dir, leaf, .. } = &anchor;
         let (effect, seen) = match act.held.resolver.rules().look(dir, leaf)? {
@@ -42,13 +42,16 @@ pub(super) fn dir<R: Resolve>(
             // A link is there that leads nowhere, and nothing is made through it.
             None if trail.links > 0 => return Err(Fault::new(ErrorKind::AlreadyExists)),
             None => match dir.make_dir(leaf) {
-                Ok(()) => (Effect::Created, dir.look(leaf)?),
+                Ok(()) => {
+                    act.touched.set(true);
+                    (Effect::Created, dir.look(leaf)?)
+                }
                 Err(fault) if fault.kind == ErrorKind::AlreadyExists => continue,
-                Err(fault) => return Err(act.judge(root, dir, fault)),
+                Err(fault) => return Err(of_directory(act.judge(root, dir, fault))),
             },
         };
         let Some(meta) = seen else { continue };
-        let durability = act.settle(dir)?;
+        let durability = act.settle(dir);
         let receipt = act.receipt(effect, TargetKey::dir(meta.id()), Some(meta.stamp));
         return Ok(Receipt { durability, parents_created, ..receipt });
     }
@@ -60,16 +63,17 @@ pub(super) fn symlink<R: Resolve>(
     path: &RootedPath,
     text: &LinkText,
 ) -> Result<Receipt, Fault> {
-    let (root, anchor) = act.pin_entry(path, act.hold(&Precondition::None))?;
+    let (root, anchor) = act.pin_entry(path)?;
     let Anchor { dir, leaf, .. } = &anchor;
     if dir.look(leaf)?.is_some() {
         return Err(Fault::new(ErrorKind::AlreadyExists));
     }
     stays_beneath(act, root, &anchor, path.path.as_path(), text.as_path())?;
-    dir.symlink(text.as_path(), leaf).map_err(|fault| act.judge(root, dir, fault))?;
-    let durability = act.settle(dir)?;
     let key = TargetKey::entry(dir.id()?, leaf.as_os_str());
-    let after = dir.look(leaf)?.map(|meta| meta.stamp);
+    let made = dir.symlink(text.as_path(), leaf);
+    made.map_err(|fault| of_directory(act.judge(root, dir, fault)))?;
+    let durability = act.settle(dir);
+    let after = dir.look(leaf).ok().flatten().map(|meta| meta.stamp);
     Ok(Receipt { durability, ..act.receipt(Effect::Created, key, after) })
 }
 
@@ -87,21 +91,18 @@ fn stays_beneath<R: Resolve>(
     let from: PathBuf = link.parent().unwrap_or(Path::new("")).join(text);
     match act.held.place(root, &from, Follow::Yes) {
         Ok(stat) if stat.found.is_some() => return Ok(()),
-        Err(fault) if matches!(fault.kind, ErrorKind::Escape | ErrorKind::Loop) => {
-            return Err(fault);
-        }
-        // The way ends somewhere. What `..` would do beyond is a matter of counting.
+        Err(f) if matches!(f.kind, ErrorKind::Escape | ErrorKind::Loop) => return Err(f),
+        // The way ends somewhere.
         Ok(_) | Err(_) => {}
     }
     let escape = || Fault::new(ErrorKind::Escape);
-    let mut depth = anchor.dir.levels_below(root.id)?.ok_or_else(escape)?;
-    for component in text.components() {
-        match component {
-            Component::Normal(_) => depth += 1,
-            Component::CurDir => {}
-            Component::ParentDir => depth = depth.checked_sub(1).ok_or_else(escape)?,
-            Component::RootDir | Component::Prefix(_) => return Err(escape()),
-        }
+    let depth = anchor.dir.levels_below(root.id)?.ok_or_else(escape)?;
+    let mut components = text.components().filter(|step| *step != Component::CurDir).peekable();
+    let mut up = 0;
+    while components.next_if_eq(&Component::ParentDir).is_some() {
+        up += 1;
     }
-    Ok(())
+    // Where a name would lead that is not there yet, and `..` from that, nobody can say.
+    let goes_on = components.all(|step| matches!(step, Component::Normal(_)));
+    if up <= depth && goes_on { Ok(()) } else { Err(escape()) }
 }

@@ -10,11 +10,12 @@ mod remove;
 mod rename;
 mod write;
 
-use crate::assurance::Enforcement;
+use std::cell::Cell;
+
 use crate::dir::{Dir, Hold};
-use crate::entry_lock::EntryLock;
 use crate::error::{ErrorKind, Fault};
 use crate::held::Held;
+use crate::locks::Lock;
 use crate::mutation::{Cas, Durability, Effect, Mutation, Parents, Precondition, Receipt, Terms};
 use crate::path::{Name, RootedPath};
 use crate::resolve::{Anchor, Place, Resolve, Trail};
@@ -24,61 +25,52 @@ use crate::stat::{FileId, Stamp, TargetKey};
 /// How often a change begins anew because others change the same place.
 const MOST_ATTEMPTS: usize = 64;
 
+/// No longer than any file system takes a name.
+const SHORT_NAME: usize = 64;
+
 /// Makes one change, or none.
 pub(crate) fn run<R: Resolve>(
     held: &Held<R>,
-    mutation: Mutation,
+    mutation: &Mutation,
     terms: &Terms,
-    enforcement: Enforcement,
 ) -> Result<Receipt, Fault> {
-    let act = Act { held, terms, enforcement };
-    act.live()?;
-    match mutation {
+    let (reached, touched) = (Cell::new(terms.durability), Cell::new(false));
+    let act = Act { held, terms, reached, touched };
+    terms.cancel.check()?;
+    let made = match mutation {
         Mutation::Write { path, contents, when, parents } => {
-            write::write(&act, &path, &contents, &when, parents)
+            write::write(&act, path, contents, when, *parents)
         }
-        Mutation::CreateDir { path, parents } => make::dir(&act, &path, parents),
-        Mutation::Symlink { path, text } => make::symlink(&act, &path, &text),
-        Mutation::Remove { path, what } => remove::remove(&act, &path, what),
-        Mutation::Rename { from, to, when } => rename::rename(&act, &from, &to, &when),
-        Mutation::Exchange { first, second } => rename::exchange(&act, &first, &second),
-    }
+        Mutation::CreateDir { path, parents } => make::dir(&act, path, *parents),
+        Mutation::Symlink { path, text } => make::symlink(&act, path, text),
+        Mutation::Remove { path, what } => remove::remove(&act, path, *what),
+        Mutation::Rename { from, to, when } => rename::rename(&act, from, to, when),
+        Mutation::Exchange { first, second } => rename::exchange(&act, first, second),
+    };
+    made.map_err(|fault| Fault { remains: act.touched.get(), ..fault })
 }
 
 /// What every change needs at hand.
 struct Act<'a, R> {
     held: &'a Held<R>,
     terms: &'a Terms,
-    enforcement: Enforcement,
+    /// What has been synced so far, at the worst.
+    reached: Cell<Durability>,
+    /// Whether something was done that remains if the change fails.
+    touched: Cell<bool>,
 }
 
 impl<R: Resolve> Act<'_, R> {
-    /// Goes on only if nobody cancelled.
-    fn live(&self) -> Result<(), Fault> {
-        if self.terms.cancel.is_cancelled() {
-            Err(Fault::new(ErrorKind::Cancelled))
-        } else {
-            Ok(())
-        }
-    }
-
-    /// The hold on a directory whose entry changes: readable to lock it against other processes,
-    /// which a comparison needs and what publishes in one call does not, or to sync it.
-    fn hold(&self, when: &Precondition) -> Hold {
-        let compares = matches!(when, Precondition::Matches { .. });
-        let syncs = self.terms.durability == Durability::Full;
-        if compares || syncs { Hold::Readable } else { Hold::Place }
-    }
-
-    fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
-        self.held.resolver.pin(root, trail, hold)
+    /// Pins a place, with a hold on its directory by which it can be locked and synced.
+    fn pin(&self, root: &Root, trail: &Trail) -> Result<Place, Fault> {
+        self.held.resolver.pin(root, trail, Hold::Readable)
     }
 
     /// Pins the entry that `path` names itself, whose directory must be there.
-    fn pin_entry(&self, path: &RootedPath, hold: Hold) -> Result<(&Root, Anchor), Fault> {
+    fn pin_entry(&self, path: &RootedPath) -> Result<(&Root, Anchor), Fault> {
         let root = self.held.root(path.root)?;
         let trail = Trail::starting_at(path.path.as_path().to_owned())?;
-        match self.pin(root, &trail, hold)? {
+        match self.pin(root, &trail)? {
             // A root is neither removed nor renamed, nor anything else done to it.
             Place::Dir(_) => Err(Fault::new(ErrorKind::WrongKind)),
             Place::Entry(anchor) if anchor.missing.is_empty() => Ok((root, anchor)),
@@ -87,12 +79,7 @@ impl<R: Resolve> Act<'_, R> {
     }
 
     /// Makes the missing directories of `anchor` if that was asked for; says how many it made.
-    fn make_parents(
-        &self,
-        anchor: &mut Anchor,
-        parents: Parents,
-        hold: Hold,
-    ) -> Result<u32, Fault> {
+    fn make_parents(&self, anchor: &mut Anchor, parents: Parents) -> Result<u32, Fault> {
         if anchor.missing.is_empty() {
             return Ok(0);
         }
@@ -100,31 +87,33 @@ impl<R: Resolve> Act<'_, R> {
             return Err(Fault::new(ErrorKind::NotFound));
         }
         // Before the first is made: none is left behind by a name further on that cannot be.
-        let longest = anchor.dir.name_max()?;
-        let too_long = |name: &Name| name.as_os_str().len() as u64 > longest;
-        if anchor.missing.iter().chain([&anchor.leaf]).any(too_long) {
-            return Err(Fault::new(ErrorKind::NameTooLong));
+        let is_long = |name: &&Name| name.as_os_str().len() > SHORT_NAME;
+        for name in anchor.missing.iter().chain([&anchor.leaf]).filter(is_long) {
+            anchor.dir.look(name)?;
         }
         let mut made = 0;
         for name in anchor.missing.drain(..) {
             match anchor.dir.make_dir(&name) {
                 Ok(()) => made += 1,
                 Err(fault) if fault.kind == ErrorKind::AlreadyExists => {}
-                Err(fault) => return Err(fault),
+                Err(fault) => return Err(of_directory(fault)),
             }
-            self.settle(&anchor.dir)?;
-            anchor.dir = anchor.dir.enter(&name, hold)?;
+            self.touched.set(made > 0);
+            self.settle(&anchor.dir);
+            anchor.dir = anchor.dir.enter(&name, Hold::Readable)?;
         }
         Ok(made)
     }
 
-    fn lock(&self, dir: FileId, Anchor { leaf, .. }: &Anchor) -> Result<EntryLock<'_>, Fault> {
-        self.held.locks.entries((dir, leaf), (dir, leaf), &self.terms.cancel)
+    /// Keeps every other change of ours out of `dirs`, which may be one, until it is dropped.
+    fn lock<'l>(&'l self, dirs: [(FileId, &'l Dir); 2]) -> Result<Lock<'l>, Fault> {
+        let lock = self.held.locks.lock(dirs, &self.terms.cancel)?;
+        self.terms.cancel.check().map(|()| lock)
     }
 
     /// Whether `trail` still leads to the directory `id`.
     fn still_leads_to(&self, root: &Root, trail: &Trail, id: FileId) -> Result<bool, Fault> {
-        match self.pin(root, trail, Hold::Place)? {
+        match self.pin(root, trail)? {
             Place::Entry(now) => Ok(now.missing.is_empty() && now.dir.id()? == id),
             Place::Dir(_) => Ok(false),
         }
@@ -141,17 +130,19 @@ impl<R: Resolve> Act<'_, R> {
         match (dir.meta(), dir.is_beneath(root.id)) {
             // It was removed, so nothing can be in it.
             (Ok(meta), _) if meta.links == 0 => Fault { kind: ErrorKind::NotFound, ..fault },
-            (_, Ok(false)) => Fault { kind: ErrorKind::Escape, confined: true, ..fault },
+            (_, Ok(false)) => Fault { kind: ErrorKind::Escape, ..fault },
             // It cannot be seen where the directory is, if the host refuses that too.
             (_, Ok(true) | Err(_)) => fault,
         }
     }
 
-    /// Puts the entries of `dir` on disk where that was asked for, and says what was reached.
-    fn settle(&self, dir: &Dir) -> Result<Durability, Fault> {
-        let asked = self.terms.durability;
-        let short = asked == Durability::Full && !dir.sync()?;
-        Ok(if short { Durability::File } else { asked })
+    /// Puts the entries of `dir` on disk where that was asked for, and says what was reached. What
+    /// has been done stands, so that this fails is no failure.
+    fn settle(&self, dir: &Dir) -> Durability {
+        if self.terms.durability == Durability::Full && !matches!(dir.sync(), Ok(true)) {
+            self.reached.set(Durability::File);
+        }
+        self.reached.get()
     }
 
     fn receipt(&self, effect: Effect, key: TargetKey, after: Option<Stamp>) -> Receipt {
@@ -159,11 +150,28 @@ impl<R: Resolve> Act<'_, R> {
             effect,
             key,
             after,
-            enforcement: self.enforcement,
+            enforcement: self.held.level,
             cas: Cas::Unconditional,
             durability: self.terms.durability,
             not_kept: Vec::new(),
             parents_created: 0,
         }
     }
+}
+
+impl Precondition {
+    /// How surely it is seen to hold under `lock`. Without the one between processes, another of
+    /// ours could act on what is swapped out and back.
+    fn certainty(&self, lock: &Lock<'_>) -> Cas {
+        match self {
+            Self::None => Cas::Unconditional,
+            Self::Matches { .. } if !lock.is_between_processes() => Cas::Checked,
+            Self::Absent | Self::Matches { .. } => Cas::Atomic,
+        }
+    }
+}
+
+/// A refusal by the host of a change of the directory.
+fn of_directory(fault: Fault) -> Fault {
+    Fault { of_directory: fault.kind == ErrorKind::Denied, ..fault }
 }

@@ -1,9 +1,9 @@
 //! How a whole file gets its name: in one step, and only over what was expected there.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use crate::cancel::Cancel;
 use crate::dir::{Dir, Meta, Old, Onto, Spot};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::Digest;
@@ -81,6 +81,7 @@ fn scratch_name() -> Name {
 pub(super) struct Expected<'e> {
     pub(super) stamp: &'e Stamp,
     pub(super) digest: Option<&'e Digest>,
+    pub(super) cancel: &'e Cancel,
 }
 
 impl Expected<'_> {
@@ -99,10 +100,7 @@ impl Expected<'_> {
     }
 
     fn has_bytes(&self, old: &Old) -> Result<bool, Fault> {
-        Ok(match self.digest {
-            None => true,
-            Some(digest) => old.digest()? == *digest,
-        })
+        self.digest.map_or(Ok(true), |digest| old.has(digest, self.stamp.size, self.cancel))
     }
 }
 
@@ -129,8 +127,7 @@ pub(super) fn swap_if(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> R
 /// between, and its file, the newest, is put back by one exchange more. A file that is not ours is
 /// never removed: if one is left over, the fault names where it lies.
 fn put_back(from: Spot<'_>, to: Spot<'_>, ours: Option<FileId>) -> Result<(), Fault> {
-    let left = Some(from.1.as_os_str());
-    let stranded = || Fault { stranded: left.map(OsStr::to_owned), ..Fault::new(ErrorKind::Stale) };
+    let stranded = || stranded(from);
     let mut put = ours;
     for _ in 0..MOST_SWAPS {
         let putting = id_at(from).map_err(|_| stranded())?;
@@ -149,6 +146,12 @@ fn put_back(from: Spot<'_>, to: Spot<'_>, ours: Option<FileId>) -> Result<(), Fa
         put = putting;
     }
     Err(stranded())
+}
+
+/// Says by what name a file that is not ours is left.
+pub(super) fn stranded((_, name): Spot<'_>) -> Fault {
+    let name = name.as_os_str().to_owned();
+    Fault { stranded: Some(name), ..Fault::new(ErrorKind::Stale) }
 }
 
 fn id_at((dir, name): Spot<'_>) -> Result<Option<FileId>, Fault> {

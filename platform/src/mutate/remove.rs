@@ -2,10 +2,10 @@
 
 use std::ffi::OsStr;
 
-use super::Act;
+use super::{Act, of_directory};
 use crate::dir::{Dir, Hold, mount_id};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Effect, Precondition, Receipt, Removal};
+use crate::mutation::{Effect, Receipt, Removal};
 use crate::path::{Name, RootedPath};
 use crate::resolve::{Anchor, Resolve};
 use crate::stat::{FileId, Kind, TargetKey};
@@ -19,13 +19,12 @@ pub(super) fn remove<R: Resolve>(
     what: Removal,
 ) -> Result<Receipt, Fault> {
     loop {
-        let (root, anchor) = act.pin_entry(path, act.hold(&Precondition::None))?;
+        let (root, anchor) = act.pin_entry(path)?;
         let id = anchor.dir.id()?;
-        let lock = act.lock(id, &anchor)?;
-        if lock.waited && act.pin_entry(path, Hold::Place)?.1.dir.id()? != id {
+        let lock = act.lock([(id, &anchor.dir); 2])?;
+        if lock.waited && act.pin_entry(path)?.1.dir.id()? != id {
             continue;
         }
-        act.live()?;
         let Anchor { dir, leaf, .. } = &anchor;
         let removed = match what {
             Removal::File => dir.unlink(leaf),
@@ -35,8 +34,8 @@ pub(super) fn remove<R: Resolve>(
                 done => done,
             },
         };
-        removed.map_err(|fault| act.judge(root, dir, fault))?;
-        let durability = act.settle(dir)?;
+        removed.map_err(|fault| of_directory(act.judge(root, dir, fault)))?;
+        let durability = act.settle(dir);
         let key = TargetKey::entry(id, leaf.as_os_str());
         return Ok(Receipt { durability, ..act.receipt(Effect::Removed, key, None) });
     }
@@ -50,8 +49,7 @@ fn is_directory(dir: &Dir, name: &Name, fault: &Fault) -> Result<bool, Fault> {
 
 /// Removes the directory `name` of `dir` and all that is in it, with two descriptors at any depth.
 ///
-/// It goes down into the first directory it meets and comes up by `..`, after it has seen that this
-/// is the directory it came from. It does not cross into another mount: what is there was put
+/// It comes up by `..`, after it has seen that this is the directory it came from. It does not cross into another mount: what is there was put
 /// there by an operator, and the mount point could not be removed anyway.
 fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(), Fault> {
     // By device where the kernel does not tell the mount.
@@ -67,49 +65,67 @@ fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(
         }
         Ok(down)
     };
-    let top = dir.id()?;
     let mut here = enter(dir, name)?;
-    let mut way: Vec<(Name, FileId)> = vec![(name.clone(), top)];
+    let within = empty(act, &here)?;
+    let mut way = vec![Level { name: name.clone(), above: dir.id()?, within }];
     let mut refills = 0;
-    loop {
-        act.live()?;
-        if let Some(down) = empty_until_directory(&here)? {
+    while let Some(level) = way.last_mut() {
+        act.terms.cancel.check()?;
+        if let Some(down) = level.within.pop() {
             let above = here.id()?;
-            here = enter(&here, &down)?;
-            way.push((down, above));
+            here = match enter(&here, &down) {
+                Err(fault) if fault.kind == ErrorKind::NotFound => continue,
+                entered => entered?,
+            };
+            let within = empty(act, &here)?;
+            way.push(Level { name: down, above, within });
             continue;
         }
-        let Some((done, above)) = way.pop() else { return Ok(()) };
         let up = here.parent(Hold::Place)?;
-        if up.id()? != above {
+        if up.id()? != level.above {
             // It was moved away while it was being emptied.
             return Err(Fault::new(ErrorKind::Busy));
         }
-        match up.remove_dir(&done) {
-            Ok(()) if way.is_empty() => return Ok(()),
-            Ok(()) => here = up,
+        match up.remove_dir(&level.name) {
+            Ok(()) => {
+                act.touched.set(true);
+                here = up;
+                way.pop();
+            }
             Err(fault) if fault.kind == ErrorKind::WrongKind && refills < MOST_REFILLS => {
                 refills += 1;
-                way.push((done, above));
+                level.within = empty(act, &here)?;
             }
             Err(fault) => return Err(fault),
         }
     }
+    Ok(())
 }
 
-/// Removes what is in `dir` up to the first directory, whose name is returned.
-fn empty_until_directory(dir: &Dir) -> Result<Option<Name>, Fault> {
+/// A directory on the way down into a tree.
+struct Level {
+    name: Name,
+    /// The directory it is in.
+    above: FileId,
+    /// The directories in it that are still to be removed.
+    within: Vec<Name>,
+}
+
+/// Removes what is in `dir` but for directories, whose names are returned.
+fn empty<R: Resolve>(act: &Act<'_, R>, dir: &Dir) -> Result<Vec<Name>, Fault> {
+    let mut directories = Vec::new();
     for entry in dir.entries()? {
         let (name, kind) = entry?;
         if kind == Some(Kind::Dir) {
-            return Ok(Some(name));
+            directories.push(name);
+            continue;
         }
         match dir.unlink(&name) {
-            Ok(()) => {}
+            Ok(()) => act.touched.set(true),
             Err(fault) if fault.kind == ErrorKind::NotFound => {}
-            Err(fault) if is_directory(dir, &name, &fault)? => return Ok(Some(name)),
+            Err(fault) if is_directory(dir, &name, &fault)? => directories.push(name),
             Err(fault) => return Err(fault),
         }
     }
-    Ok(None)
+    Ok(directories)
 }

@@ -1,13 +1,15 @@
 //! Entries renamed and exchanged, also from one root to another.
 
-use super::Act;
-use super::publish::{Expected, swap_if};
-use crate::dir::{Dir, Hold, Meta, Old, Onto, Spot};
+use super::publish::{Expected, stranded, swap_if};
+use super::{Act, of_directory};
+use crate::dir::{Dir, Old, Onto, Spot};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Cas, Effect, Precondition, Receipt};
+use crate::mutation::{Effect, Precondition, Receipt};
 use crate::path::RootedPath;
 use crate::resolve::Resolve;
 use crate::stat::{Kind, TargetKey};
+
+const STICKY: u32 = 0o1000;
 
 pub(super) fn rename<R: Resolve>(
     act: &Act<'_, R>,
@@ -15,25 +17,17 @@ pub(super) fn rename<R: Resolve>(
     to: &RootedPath,
     when: &Precondition,
 ) -> Result<Receipt, Fault> {
-    let change = |from: Spot<'_>, to: Spot<'_>| match when {
+    on_both(act, from, to, when, |from, to| match when {
         Precondition::None => {
             Dir::rename(from, to, Onto::Anything)?;
-            let stayed = is_still_there(from, to)?;
-            let effect = if stayed { Effect::Unchanged } else { Effect::Renamed };
-            Ok((effect, Cas::Unconditional))
+            Ok(if is_still_there(from, to) { Effect::Unchanged } else { Effect::Renamed })
         }
-        Precondition::Absent => {
-            Dir::rename(from, to, Onto::Nothing)?;
-            Ok((Effect::Renamed, Cas::Atomic))
-        }
+        Precondition::Absent => Dir::rename(from, to, Onto::Nothing).map(|()| Effect::Renamed),
         Precondition::Matches { stamp, digest } => {
-            let expected = Expected { stamp, digest: digest.as_ref() };
-            let locked = to.0.lock(&act.terms.cancel)?;
-            replace(from, to, expected)?;
-            Ok((Effect::Renamed, if locked { Cas::Atomic } else { Cas::Checked }))
+            let cancel = &act.terms.cancel;
+            replace(from, to, Expected { stamp, digest: digest.as_ref(), cancel })
         }
-    };
-    on_both(act, from, to, act.hold(when), change)
+    })
 }
 
 pub(super) fn exchange<R: Resolve>(
@@ -41,60 +35,81 @@ pub(super) fn exchange<R: Resolve>(
     first: &RootedPath,
     second: &RootedPath,
 ) -> Result<Receipt, Fault> {
-    on_both(act, first, second, act.hold(&Precondition::None), |first, second| {
-        Dir::rename(first, second, Onto::Swap)?;
-        Ok((Effect::Exchanged, Cas::Unconditional))
+    on_both(act, first, second, &Precondition::None, |first, second| {
+        Dir::rename(first, second, Onto::Swap).map(|()| Effect::Exchanged)
     })
 }
 
-/// Pins and locks both entries and has `change` act on them.
+/// Pins and locks both entries and has `change` act on them. An entry and itself are already each
+/// other.
 fn on_both<R: Resolve>(
     act: &Act<'_, R>,
     first: &RootedPath,
     second: &RootedPath,
-    hold: Hold,
-    change: impl Fn(Spot<'_>, Spot<'_>) -> Result<(Effect, Cas), Fault>,
+    when: &Precondition,
+    change: impl Fn(Spot<'_>, Spot<'_>) -> Result<Effect, Fault>,
 ) -> Result<Receipt, Fault> {
     loop {
-        let (root, a) = act.pin_entry(first, hold)?;
+        let (root, a) = act.pin_entry(first)?;
         let (other_root, b) =
-            act.pin_entry(second, hold).map_err(|fault| Fault { second: true, ..fault })?;
+            act.pin_entry(second).map_err(|fault| Fault { second: true, ..fault })?;
         let ids = (a.dir.id()?, b.dir.id()?);
-        let locks = &act.held.locks;
-        let lock = locks.entries((ids.0, &a.leaf), (ids.1, &b.leaf), &act.terms.cancel)?;
+        let lock = act.lock([(ids.0, &a.dir), (ids.1, &b.dir)])?;
         if lock.waited {
-            let now = (act.pin_entry(first, Hold::Place)?.1, act.pin_entry(second, Hold::Place)?.1);
+            let now = (act.pin_entry(first)?.1, act.pin_entry(second)?.1);
             if (now.0.dir.id()?, now.1.dir.id()?) != ids {
                 continue;
             }
         }
-        act.live()?;
         let judge = |fault| match act.judge(root, &a.dir, fault) {
             fault if fault.kind == ErrorKind::Escape => fault,
-            fault => act.judge(other_root, &b.dir, fault),
+            fault => of_directory(act.judge(other_root, &b.dir, fault)),
         };
-        let (effect, cas) = change((&a.dir, &a.leaf), (&b.dir, &b.leaf)).map_err(judge)?;
-        let durability = act.settle(&a.dir)?.min(act.settle(&b.dir)?);
+        let (from, to) = ((&a.dir, &a.leaf), (&b.dir, &b.leaf));
+        let effect = change(from, to).map_err(judge)?;
+        let same = ids.0 == ids.1 && a.leaf == b.leaf;
+        let effect = if same { Effect::Unchanged } else { effect };
+        act.settle(&a.dir);
+        let durability = act.settle(&b.dir);
         let key = TargetKey::entry(ids.1, b.leaf.as_os_str());
-        let after = b.dir.look(&b.leaf)?.map(|meta| meta.stamp);
+        let after = b.dir.look(&b.leaf).ok().flatten().map(|meta| meta.stamp);
+        let cas = when.certainty(&lock);
         return Ok(Receipt { cas, durability, ..act.receipt(effect, key, after) });
     }
 }
 
 /// Renames over the expected version and removes that.
-fn replace(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<(), Fault> {
+fn replace(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<Effect, Fault> {
+    let new = from.0.look(from.1)?.ok_or(Fault::new(ErrorKind::NotFound))?;
     let old = to.0.look(to.1)?.ok_or(Fault::new(ErrorKind::Stale))?;
-    if old.kind != Kind::File {
+    if old.kind != Kind::File || new.kind == Kind::Dir {
         return Err(Fault::new(ErrorKind::WrongKind));
     }
     expected.require(&Old::at(to.0, to.1)?, &old)?;
+    // Two names of one file: rename(2) does nothing then, and an exchange neither.
+    if old.id() == new.id() {
+        return Ok(Effect::Unchanged);
+    }
+    // In a sticky directory somebody else's file could be brought in and not be removed.
+    let dir = from.0.meta()?;
+    let me = rustix::process::geteuid();
+    if dir.mode & STICKY != 0 && !me.is_root() && ![old.uid, dir.uid].contains(&me.as_raw()) {
+        return Err(Fault::new(ErrorKind::Denied));
+    }
     swap_if(from, to, expected)?;
-    from.0.unlink(from.1)
+    // Only what was examined: a foreign program may have put another file there since.
+    if from.0.look(from.1)?.is_some_and(|left| left.id() == old.id())
+        && let Err(fault) = from.0.unlink(from.1)
+    {
+        let back = Dir::rename(from, to, Onto::Swap).map_err(|_| stranded(from));
+        return back.and(Err(fault));
+    }
+    Ok(Effect::Renamed)
 }
 
 /// Whether `rename(2)` did nothing, which is what it does when both are names of one file.
-fn is_still_there(from: Spot<'_>, to: Spot<'_>) -> Result<bool, Fault> {
-    let several = |meta: &Meta| meta.kind != Kind::Dir && meta.links > 1;
-    let Some(after) = to.0.look(to.1)?.filter(several) else { return Ok(false) };
-    Ok(from.0.look(from.1)?.is_some_and(|before| before.id() == after.id()))
+fn is_still_there(from: Spot<'_>, to: Spot<'_>) -> bool {
+    let meta_at = |(dir, name): Spot<'_>| dir.look(name).ok().flatten();
+    let after = meta_at(to).filter(|after| after.kind != Kind::Dir && after.links > 1);
+    after.is_some_and(|after| meta_at(from).is_some_and(|before| before.id() == after.id()))
 }

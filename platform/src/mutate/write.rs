@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::Write;
 
 use super::publish::{Expected, Scratch};
-use super::{Act, MOST_ATTEMPTS};
+use super::{Act, MOST_ATTEMPTS, of_directory};
 use crate::dir::{Carried, Meta, Old, Onto, shed_acl};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Durability, Effect, Parents, Precondition, Receipt};
 use crate::path::RootedPath;
 use crate::resolve::{Anchor, Place, Resolve, Trail};
-use crate::stat::{Kind, TargetKey};
+use crate::stat::{Kind, Stamp, TargetKey};
 
 /// With what mode a new file is made: `open(2)` takes the umask or a default ACL from it.
 const NEW_FILE: u32 = 0o666;
@@ -23,28 +23,25 @@ pub(super) fn write<R: Resolve>(
     parents: Parents,
 ) -> Result<Receipt, Fault> {
     let root = act.held.root(path.root)?;
-    let hold = act.hold(when);
     let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
     let mut parents_created = 0;
     for _ in 0..MOST_ATTEMPTS {
-        act.live()?;
-        let mut anchor = match act.pin(root, &trail, hold)? {
+        act.terms.cancel.check()?;
+        let mut anchor = match act.pin(root, &trail)? {
             Place::Dir(_) => return Err(Fault::new(ErrorKind::WrongKind)),
             Place::Entry(anchor) => anchor,
         };
         if !anchor.missing.is_empty() && matches!(when, Precondition::Matches { .. }) {
             return Err(Fault::new(ErrorKind::Stale));
         }
-        let made = act.make_parents(&mut anchor, parents, hold);
+        let made = act.make_parents(&mut anchor, parents);
         parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
 
         let dir = anchor.dir.id()?;
-        let lock = act.lock(dir, &anchor)?;
+        let lock = act.lock([(dir, &anchor.dir); 2])?;
         if lock.waited && !act.still_leads_to(root, &trail, dir)? {
             continue;
         }
-        let compares = matches!(when, Precondition::Matches { .. });
-        let locked = compares && anchor.dir.lock(&act.terms.cancel)?;
         let found = match act.held.resolver.rules().look(&anchor.dir, &anchor.leaf)? {
             Some(link) if link.kind == Kind::Symlink => {
                 trail.follow(&act.held.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
@@ -58,14 +55,15 @@ pub(super) fn write<R: Resolve>(
         let key = TargetKey::entry(dir, anchor.leaf.as_os_str());
         let done = match found {
             Some(old) => replace(act, &anchor, key, &old, contents, when).map(Some),
-            None if compares => Err(Fault::new(ErrorKind::Stale)),
+            None if matches!(when, Precondition::Matches { .. }) => {
+                Err(Fault::new(ErrorKind::Stale))
+            }
             None => create(act, &anchor, key, contents, when),
         };
         let done = done.map_err(|fault| act.judge(root, &anchor.dir, fault));
         let Some(done) = done? else { continue };
-        // Without the lock between processes, another could have acted on what was swapped back.
-        let cas = if compares && !locked { Cas::Checked } else { done.cas };
-        let durability = act.settle(&anchor.dir)?;
+        let cas = if done.cas == Cas::Checked { done.cas } else { when.certainty(&lock) };
+        let durability = act.settle(&anchor.dir);
         return Ok(Receipt { cas, durability, parents_created, ..done });
     }
     Err(Fault::new(ErrorKind::Busy))
@@ -80,19 +78,15 @@ fn create<R: Resolve>(
     contents: &[u8],
     when: &Precondition,
 ) -> Result<Option<Receipt>, Fault> {
-    let created = |file: &File| {
-        let receipt = act.receipt(Effect::Created, key, Some(Meta::of(file)?.stamp));
-        let absent = *when == Precondition::Absent;
-        Ok(Some(Receipt { cas: if absent { Cas::Atomic } else { Cas::Unconditional }, ..receipt }))
-    };
+    let created = |file: &File| Ok(Some(act.receipt(Effect::Created, key, stamp_of(file))));
     let taken = |fault: Fault| match (fault.kind, when) {
         (ErrorKind::AlreadyExists, Precondition::None) => Ok(None),
         _ => Err(fault),
     };
     // A file without a name leaves nothing behind, whatever happens.
-    if let Some(unnamed) = dir.create_unnamed(NEW_FILE)? {
+    if let Some(unnamed) = dir.create_unnamed(NEW_FILE).map_err(of_directory)? {
         fill(act, &unnamed, contents)?;
-        act.live()?;
+        act.terms.cancel.check()?;
         match dir.link(&unnamed, leaf) {
             Ok(()) => return created(&unnamed),
             Err(fault) if fault.kind == ErrorKind::AlreadyExists => return taken(fault),
@@ -100,9 +94,9 @@ fn create<R: Resolve>(
             Err(_) => {}
         }
     }
-    let mut scratch = Scratch::new(dir, NEW_FILE)?;
+    let mut scratch = Scratch::new(dir, NEW_FILE).map_err(of_directory)?;
     fill(act, &scratch.file, contents)?;
-    act.live()?;
+    act.terms.cancel.check()?;
     match scratch.rename(leaf, Onto::Nothing) {
         Ok(()) => created(&scratch.file),
         Err(fault) => taken(fault),
@@ -121,7 +115,8 @@ fn replace<R: Resolve>(
         Precondition::None => None,
         Precondition::Absent => return Err(Fault::new(ErrorKind::AlreadyExists)),
         Precondition::Matches { stamp, digest } => {
-            Some(Expected { stamp, digest: digest.as_ref() })
+            let cancel = &act.terms.cancel;
+            Some(Expected { stamp, digest: digest.as_ref(), cancel })
         }
     };
     let old = Old::at(dir, leaf)?;
@@ -130,32 +125,34 @@ fn replace<R: Resolve>(
         expected.require(&old, meta)?;
     }
     dir.may_write(leaf)?;
-    let mut cas = if expected.is_some() { Cas::Atomic } else { Cas::Unconditional };
     if meta.stamp.size == contents.len() as u64 && old.holds(contents)? {
-        return Ok(Receipt { cas, ..act.receipt(Effect::Unchanged, key, Some(meta.stamp)) });
+        if act.terms.durability != Durability::None {
+            old.sync()?;
+        }
+        return Ok(act.receipt(Effect::Unchanged, key, Some(meta.stamp)));
     }
     let carried = Carried::from(&old, meta)?;
-    let mut scratch = Scratch::new(dir, carried.creation_mode())?;
+    let new_scratch = |mode| Scratch::new(dir, mode).map_err(of_directory);
+    let mut scratch = new_scratch(carried.creation_mode())?;
     if shed_acl(&scratch.file)? {
-        scratch = Scratch::new(dir, 0o600)?;
+        drop(scratch);
+        scratch = new_scratch(0o600)?;
         shed_acl(&scratch.file)?;
     }
     let not_kept = carried.put_on(&scratch.file)?;
     fill(act, &scratch.file, contents)?;
-    act.live()?;
-    match expected.map(|expected| (expected, scratch.swap(leaf, expected))) {
-        None => scratch.rename(leaf, Onto::Anything)?,
-        Some((_, Ok(()))) => {}
+    act.terms.cancel.check()?;
+    let cas = match expected.map(|expected| (expected, scratch.swap(leaf, expected))) {
+        None => scratch.rename(leaf, Onto::Anything).map(|()| Cas::Unconditional),
         Some((expected, Err(fault))) if fault.kind == ErrorKind::Unsupported => {
             let now = dir.look(leaf)?.ok_or(Fault::new(ErrorKind::Stale))?;
             expected.require(&Old::at(dir, leaf)?, &now)?;
-            scratch.rename(leaf, Onto::Anything)?;
-            cas = Cas::Checked;
+            scratch.rename(leaf, Onto::Anything).map(|()| Cas::Checked)
         }
-        Some((_, Err(fault))) => return Err(fault),
-    }
-    let receipt = act.receipt(Effect::Replaced, key, Some(Meta::of(&scratch.file)?.stamp));
-    Ok(Receipt { cas, not_kept, ..receipt })
+        Some((_, swapped)) => swapped.map(|()| Cas::Atomic),
+    };
+    let (cas, receipt) = (cas.map_err(of_directory)?, act.receipt(Effect::Replaced, key, None));
+    Ok(Receipt { cas, not_kept, after: stamp_of(&scratch.file), ..receipt })
 }
 
 fn fill<R: Resolve>(act: &Act<'_, R>, mut file: &File, contents: &[u8]) -> Result<(), Fault> {
@@ -164,4 +161,9 @@ fn fill<R: Resolve>(act: &Act<'_, R>, mut file: &File, contents: &[u8]) -> Resul
         file.sync_all()?;
     }
     Ok(())
+}
+
+/// The stamp of what has been published, which no failure undoes.
+fn stamp_of(file: &File) -> Option<Stamp> {
+    Meta::of(file).ok().map(|meta| meta.stamp)
 }

@@ -55,7 +55,6 @@ impl RelPath {
     }
 
     /// The path; empty for [`RelPath::root`].
-    #[must_use]
     pub fn as_path(&self) -> &Path {
         &self.0
     }
@@ -108,7 +107,6 @@ impl LinkText {
     }
 
     /// The text, byte for byte as it was given.
-    #[must_use]
     pub fn as_path(&self) -> &Path {
         &self.0
     }

@@ -52,7 +52,7 @@ const MOST_LINKS: usize = 40;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) scope: Scope,
-    pub(crate) cross_mounts: bool,
+    pub(crate) no_xdev: bool,
     /// Whether a link that somebody else left in a sticky directory that everybody may write to is
     /// followed: `fs.protected_symlinks` in proc_sys_fs(5).
     pub(crate) foreign_links: bool,
@@ -63,7 +63,7 @@ impl Rules {
         // A setting that cannot be read is the stricter one.
         let protected = std::fs::read("/proc/sys/fs/protected_symlinks");
         let foreign_links = protected.is_ok_and(|setting| setting.trim_ascii() == b"0");
-        Self { scope, cross_mounts: options.cross_mounts, foreign_links }
+        Self { scope, no_xdev: options.no_xdev, foreign_links }
     }
 
     /// Fails if the symlink that is met in `dir`, one of `links` by now, is not to be followed.
@@ -83,7 +83,7 @@ impl Rules {
 
     /// Fails if what is at `path` of `dir` is on another mount and that is not to be.
     fn crosses_nothing(&self, dir: impl AsFd, path: &OsStr) -> Result<(), Fault> {
-        if self.cross_mounts {
+        if !self.no_xdev {
             return Ok(());
         }
         match (mount_id(&dir, OsStr::new(""))?, mount_id(&dir, path)?) {

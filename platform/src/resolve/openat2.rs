@@ -37,13 +37,12 @@ impl Openat2 {
         let rules = Rules::new(scope, options);
         let mut resolve = ResolveFlags::NO_MAGICLINKS;
         resolve.set(ResolveFlags::BENEATH, scope == Scope::Beneath);
-        resolve.set(ResolveFlags::NO_XDEV, !rules.cross_mounts);
+        resolve.set(ResolveFlags::NO_XDEV, rules.no_xdev);
         let openat2 = Self { resolve, rules };
         for root in roots.iter() {
-            openat2.prove_on(root).map_err(|fault| {
-                Fault { kind: ErrorKind::TooWeak, ..fault }
-                    .at("resolve with openat2 on", root.path())
-            })?;
+            openat2
+                .prove_on(root)
+                .map_err(|fault| fault.too_weak().at("resolve with openat2 on", root.path()))?;
         }
         Ok(openat2)
     }

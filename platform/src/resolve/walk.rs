@@ -36,14 +36,16 @@ impl Walk {
     /// Goes down `path`, all of whose components are directories or links to such, after `links`
     /// have been followed already.
     fn descend(&self, root: &Root, path: &Path, mut links: usize) -> Result<Descent, Fault> {
-        let mut down = Descent { below: None, names: vec![], missing: vec![] };
-        let mut steps = Steps::new(path);
-        while let Some((step, of_link)) = steps.next() {
+        let dir = root.dir.again(Hold::Place)?;
+        let mut down = Descent { dir, names: vec![], missing: vec![] };
+        // Still to go, the next one last; those of a link above those of the path it is on.
+        let mut ahead: Vec<_> = steps(path, false).collect();
+        while let Some((step, of_link)) = ahead.pop() {
             match step.as_bytes() {
                 b"" | b"." => continue,
                 b".." => {
                     if down.names.pop().is_some() {
-                        down.below = Some(down.dir(root).parent(Hold::Place)?);
+                        down.dir = down.dir.parent(Hold::Place)?;
                     } else if self.0.scope == Scope::Beneath {
                         return Err(Fault::found(Errno::XDEV));
                     }
@@ -52,10 +54,10 @@ impl Walk {
                 _ => {}
             }
             let name = Name::new(&step).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))?;
-            match down.dir(root).enter(&name, Hold::Place) {
+            match down.dir.enter(&name, Hold::Place) {
                 Ok(dir) => {
-                    self.0.crosses_nothing(down.dir(root), name.as_os_str())?;
-                    down.below = Some(dir);
+                    self.0.crosses_nothing(&down.dir, name.as_os_str())?;
+                    down.dir = dir;
                     down.names.push(name);
                 }
                 Err(fault) if fault.kind == ErrorKind::NotFound => {
@@ -63,31 +65,31 @@ impl Walk {
                     if of_link {
                         return Err(fault);
                     }
-                    let rest = steps.ahead.iter().rev().map(|step| Name::new(step));
+                    let rest = ahead.iter().rev().map(|(step, _)| Name::new(step));
                     down.missing =
                         [Some(name)].into_iter().chain(rest).collect::<Option<_>>().ok_or(fault)?;
                     break;
                 }
                 Err(fault) if fault.kind == ErrorKind::WrongKind => {
-                    let met = down.dir(root).look(&name)?;
+                    let met = down.dir.look(&name)?;
                     if !met.is_some_and(|meta| meta.kind == Kind::Symlink) {
                         return Err(fault);
                     }
                     links += 1;
-                    self.0.admit_link(down.dir(root), links)?;
-                    let Some(text) = down.dir(root).read_link(&name)? else {
+                    self.0.admit_link(&down.dir, links)?;
+                    let Some(text) = down.dir.read_link(&name)? else {
                         // A directory has taken its place.
-                        steps.push(Path::new(&step));
+                        ahead.push((step, of_link));
                         continue;
                     };
                     if text.has_root() {
                         if self.0.scope == Scope::Beneath {
                             return Err(Fault::found(Errno::XDEV));
                         }
-                        down.below = None;
+                        down.dir = root.dir.again(Hold::Place)?;
                         down.names.clear();
                     }
-                    steps.push(&text);
+                    ahead.extend(steps(&text, true));
                 }
                 Err(fault) => return Err(fault),
             }
@@ -97,10 +99,9 @@ impl Walk {
 
     /// Proves that the directory is beneath the root now, and takes the hold that was asked for.
     fn arrive(&self, root: &Root, down: Descent, hold: Hold) -> Result<Dir, Fault> {
-        let dir = match (down.below, hold) {
-            (Some(dir), Hold::Place) => dir,
-            (Some(dir), Hold::Readable) => dir.again(hold)?,
-            (None, _) => root.dir.again(hold)?,
+        let dir = match hold {
+            Hold::Place => down.dir,
+            Hold::Readable => down.dir.again(hold)?,
         };
         if !dir.is_beneath_by(down.names.len(), root.id)? {
             return Err(Fault::found(Errno::XDEV));
@@ -156,44 +157,14 @@ impl Resolve for Walk {
 /// Where a walk has come to.
 #[derive(Debug)]
 struct Descent {
-    /// The directory, if it is not the root itself.
-    below: Option<Dir>,
+    dir: Dir,
     /// The names that lead there from the root, without links.
     names: Vec<Name>,
     missing: Vec<Name>,
 }
 
-impl Descent {
-    fn dir<'d>(&'d self, root: &'d Root) -> &'d Dir {
-        self.below.as_ref().unwrap_or(&root.dir)
-    }
-}
-
-/// The components still to go, the next one last.
-#[derive(Debug)]
-struct Steps {
-    ahead: Vec<OsString>,
-    /// How many of them are of the path itself; those above are of links that were met on it.
-    own: usize,
-}
-
-impl Steps {
-    fn new(path: &Path) -> Self {
-        let mut steps = Self { ahead: Vec::new(), own: 0 };
-        steps.push(path);
-        steps.own = steps.ahead.len();
-        steps
-    }
-
-    fn push(&mut self, text: &Path) {
-        let components = text.as_os_str().as_bytes().rsplit(|&byte| byte == b'/');
-        self.ahead.extend(components.map(|name| OsString::from_vec(name.to_owned())));
-    }
-
-    /// The next component, and whether it is of a link.
-    fn next(&mut self) -> Option<(OsString, bool)> {
-        let of_link = self.ahead.len() > self.own;
-        self.own = self.own.min(self.ahead.len().saturating_sub(1));
-        Some((self.ahead.pop()?, of_link))
-    }
+/// The components of `text`, the first one last, each with whether it is of a link.
+fn steps(text: &Path, of_link: bool) -> impl Iterator<Item = (OsString, bool)> {
+    let components = text.as_os_str().as_bytes().rsplit(|&byte| byte == b'/');
+    components.map(move |name| (OsString::from_vec(name.to_owned()), of_link))
 }

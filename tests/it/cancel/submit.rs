@@ -8,10 +8,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use ringfence_platform::{
-    Cancel, Confinement, Effect, ErrorKind, Fence, Pending, Precondition, Receipt, Result, Terms,
+    Cancel, Confinement, Effect, ErrorKind, Fence, Mutation, Parents, Pending, Precondition,
+    Receipt, Result, Terms,
 };
 
-use super::{PATIENCE, lock, make_dir, replace, terms, tree, wait_for_holders, write};
+use super::{PATIENCE, Tries, at, lock, make_dir, replace, terms, tree, write};
+use crate::effort::rounds;
 use crate::support::{Stage, each_fence_on, fence_on, offered, say};
 
 /// A waker made by hand: counts, and wakes a thread.
@@ -119,13 +121,13 @@ fn a_fence_without_a_thread_has_made_the_change_when_it_returns() {
 fn a_task_is_woken_when_its_change_is_made_and_by_the_last_waker_it_gave() {
     each_confined("waking a task", |stage, fence| {
         let place = stage.root().join("d");
-        let locked = lock(&place);
+        let (locked, tries) = (lock(&place), Tries::at(&place));
         let mut pending = pin!(fence.submit(replace(fence, "d/f"), &plain()));
         let (first, last) = (Bell::new(), Bell::new());
         for bell in [&first, &first, &last] {
             assert!(poll(pending.as_mut(), bell).is_pending());
         }
-        wait_for_holders(&place, 2);
+        tries.wait();
         assert_eq!((first.times(), last.times()), (0, 0), "there is nothing to wake for");
         drop(locked);
         last.wait_for_a_ring();
@@ -136,33 +138,57 @@ fn a_task_is_woken_when_its_change_is_made_and_by_the_last_waker_it_gave() {
 }
 
 #[test]
-fn dropping_a_change_that_has_not_begun_cancels_it_and_no_other() {
-    each_confined("dropping what has not begun", |stage, fence| {
-        let place = stage.root().join("d");
-        let locked = lock(&place);
-        let first = fence.submit(replace(fence, "d/f"), &plain());
-        let dropped = fence.submit(make_dir(fence, "dropped"), &plain());
-        let kept = fence.submit(make_dir(fence, "kept"), &plain());
-        wait_for_holders(&place, 2);
-        drop(dropped);
+fn a_change_that_has_to_wait_for_a_lock_lets_the_others_pass() {
+    each_confined("passing one that waits", |stage, fence| {
+        let locked = lock(&stage.root().join("d"));
+        let waits = fence.submit(replace(fence, "d/f"), &plain());
+        for path in ["a", "b", "a/c"] {
+            let made = fence.apply(make_dir(fence, path), &plain());
+            assert_eq!(made.unwrap().effect, Effect::Created);
+        }
+        assert_eq!(std::fs::read(stage.root().join("d/f")).unwrap(), b"old");
         drop(locked);
-        assert_eq!(wait(first).unwrap().effect, Effect::Replaced);
-        assert_eq!(wait(kept).unwrap().effect, Effect::Created);
-        assert!(!stage.root().join("dropped").exists());
+        assert_eq!(wait(waits).unwrap().effect, Effect::Replaced);
     });
 }
 
 #[test]
-fn dropping_a_change_that_has_begun_does_not_stop_it() {
-    each_confined("dropping what has begun", |stage, fence| {
+fn dropping_a_change_that_has_not_begun_cancels_it_and_no_other() {
+    each_confined("dropping what has not begun", |stage, fence| {
         let place = stage.root().join("d");
-        let locked = lock(&place);
-        let begun = fence.submit(replace(fence, "d/f"), &plain());
-        wait_for_holders(&place, 2);
-        drop(begun);
+        let (locked, tries) = (lock(&place), Tries::at(&place));
+        let first = fence.submit(replace(fence, "d/f"), &plain());
+        let dropped = fence.submit(write(fence, "d/dropped", Precondition::None), &plain());
+        let kept = fence.submit(write(fence, "d/kept", Precondition::None), &plain());
+        tries.wait();
+        drop(dropped);
         drop(locked);
-        drop(fence.apply(make_dir(fence, "after"), &plain()).unwrap());
-        assert_eq!(std::fs::read(place.join("f")).unwrap(), b"new");
+        assert_eq!(wait(first).unwrap().effect, Effect::Replaced);
+        assert_eq!(wait(kept).unwrap().effect, Effect::Created);
+        assert!(!place.join("dropped").exists());
+    });
+}
+
+#[test]
+fn a_change_that_is_dropped_is_made_whole_or_not_at_all() {
+    each_confined("dropping at any time", |stage, fence| {
+        let place = stage.root().join("d");
+        for round in 0..rounds(100) {
+            let contents = vec![b'x'; 100_000 + round];
+            let (path, when) = (at(fence, "d/f"), Precondition::None);
+            let write = Mutation::Write { path, contents, when, parents: Parents::Require };
+            let before = std::fs::read(place.join("f")).unwrap();
+            let pending = fence.submit(write, &plain());
+            for _ in 0..round * 50 {
+                std::hint::spin_loop();
+            }
+            drop(pending);
+            // What is handed over later is done later.
+            drop(fence.apply(make_dir(fence, &format!("d{round}")), &plain()).unwrap());
+            let now = std::fs::read(place.join("f")).unwrap();
+            assert!(now == before || now == vec![b'x'; 100_000 + round], "{} bytes", now.len());
+            assert_eq!(std::fs::read_dir(&place).unwrap().count(), 1, "nothing beside it");
+        }
     });
 }
 
@@ -170,16 +196,45 @@ fn dropping_a_change_that_has_begun_does_not_stop_it() {
 fn a_change_in_the_queue_can_be_cancelled_by_its_token() {
     each_confined("cancelling what is in the queue", |stage, fence| {
         let place = stage.root().join("d");
-        let locked = lock(&place);
+        let (locked, tries) = (lock(&place), Tries::at(&place));
         let first = fence.submit(replace(fence, "d/f"), &plain());
         let cancel = Cancel::new();
-        let queued = fence.submit(make_dir(fence, "cancelled"), &terms(&cancel));
-        wait_for_holders(&place, 2);
+        let queued = fence.submit(write(fence, "d/cancelled", Precondition::None), &terms(&cancel));
+        tries.wait();
         cancel.cancel();
+        assert_eq!(wait(queued).unwrap_err().kind(), ErrorKind::Cancelled);
         drop(locked);
         assert_eq!(wait(first).unwrap().effect, Effect::Replaced);
-        assert_eq!(wait(queued).unwrap_err().kind(), ErrorKind::Cancelled);
-        assert!(!stage.root().join("cancelled").exists());
+        assert!(!place.join("cancelled").exists());
+    });
+}
+
+/// A task that is woken on the fence's own thread goes on there, as simple executors have it.
+#[test]
+fn a_waker_may_ask_for_a_change_itself() {
+    struct Asks(Arc<dyn Fence>, AtomicUsize);
+    impl Wake for Asks {
+        fn wake(self: Arc<Self>) {
+            let fence = self.0.as_ref();
+            drop(fence.apply(make_dir(fence, "by-the-waker"), &plain()).unwrap());
+            self.1.store(1, Ordering::SeqCst);
+        }
+    }
+    each_confined("a change by a waker", |stage, _| {
+        let kind = offered().iter().find(|kind| kind.confinement == Confinement::Landlock);
+        let fence: Arc<dyn Fence> = fence_on(stage, *kind.unwrap()).into();
+        let locked = lock(&stage.root().join("d"));
+        let mut pending = pin!(fence.submit(replace(fence.as_ref(), "d/f"), &plain()));
+        let asks = Arc::new(Asks(Arc::clone(&fence), AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&asks));
+        assert!(pending.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        drop(locked);
+        let began = std::time::Instant::now();
+        while asks.1.load(Ordering::SeqCst) == 0 {
+            assert!(began.elapsed() < PATIENCE, "the waker hangs");
+            std::thread::yield_now();
+        }
+        assert!(stage.root().join("by-the-waker").is_dir());
     });
 }
 

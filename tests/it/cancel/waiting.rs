@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ringfence_platform::{Cancel, ErrorKind, Precondition};
 
-use super::{holders, lock, replace, terms, tree, wait_for_holders, write};
+use super::{Tries, lock, replace, terms, tree, write};
 use crate::actor::{self, Actor};
 use crate::support::{Stage, fence_on, offered, this_test};
 
@@ -25,10 +25,11 @@ fn a_change_that_waits_for_another_process_can_be_cancelled() {
 
         let before = stage.snapshot();
         let cancel = Cancel::new();
+        let tries = Tries::at(&place);
         std::thread::scope(|scope| {
             let change = replace(fence, "d/f");
             let waiting = scope.spawn(|| fence.apply(change, &terms(&cancel)));
-            wait_for_holders(&place, 1);
+            tries.wait();
             cancel.cancel();
             let error = waiting.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Cancelled, "{kind}");
@@ -47,11 +48,11 @@ fn a_change_that_waits_for_another_process_is_made_when_that_is_done() {
         let stage = Stage::new(&tree());
         let fence = fence_on(&stage, *kind);
         let (fence, place) = (fence.as_ref(), stage.root().join("d"));
-        let locked = lock(&place);
+        let (locked, tries) = (lock(&place), Tries::at(&place));
         std::thread::scope(|scope| {
             let change = replace(fence, "d/f");
             let waiting = scope.spawn(|| fence.apply(change, &terms(&Cancel::never())));
-            wait_for_holders(&place, 2);
+            tries.wait();
             assert!(!waiting.is_finished());
             assert_eq!(std::fs::read(place.join("f")).unwrap(), b"old");
             drop(locked);
@@ -61,15 +62,16 @@ fn a_change_that_waits_for_another_process_is_made_when_that_is_done() {
     }
 }
 
-/// Two fences, so that also a confined thread each: who comes second waits for the entry.
+/// Two fences, so that also a confined thread each.
 #[test]
-fn a_change_that_waits_for_another_in_this_process_can_be_cancelled() {
+fn of_two_changes_that_wait_each_is_cancelled_for_itself() {
     for kind in offered() {
         let stage = Stage::new(&tree());
         let (first, second) = (fence_on(&stage, *kind), fence_on(&stage, *kind));
         let place = stage.root().join("d");
         let _locked = lock(&place);
         let before = stage.snapshot();
+        let tries = Tries::at(&place);
         std::thread::scope(|scope| {
             let (one, other) = (Cancel::new(), Cancel::new());
             let change = replace(first.as_ref(), "d/f");
@@ -77,19 +79,17 @@ fn a_change_that_waits_for_another_in_this_process_can_be_cancelled() {
                 let (terms, fence) = (terms(&one), &first);
                 scope.spawn(move || fence.apply(change, &terms))
             };
-            wait_for_holders(&place, 2);
+            tries.wait();
             let change = write(second.as_ref(), "d/f", Precondition::None);
             let behind = {
                 let (terms, fence) = (terms(&other), &second);
                 scope.spawn(move || fence.apply(change, &terms))
             };
-            wait_for_holders(&place, 3);
             other.cancel();
             assert_eq!(behind.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled, "{kind}");
             assert!(!in_front.is_finished(), "nobody cancelled that one");
             one.cancel();
             assert_eq!(in_front.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
-            assert_eq!(holders(&place), 1, "nothing is held by what was cancelled");
         });
         stage.assert_unchanged(&before);
     }

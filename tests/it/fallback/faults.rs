@@ -5,14 +5,14 @@ use std::path::Path;
 
 use ringfence_platform::{
     Confinement, Durability, Enforcement, Fence, Mutation, Options, Parents, Precondition, RelPath,
-    Resolution, RootedPath, Roots, Terms, available, open,
+    Resolution, RootedPath, Roots, Terms, open,
 };
 use rustix::fs::CWD;
 
 use crate::actor;
 use crate::cases::{Op, Table};
 use crate::strace::{self, Traced};
-use crate::support::{FenceKind, Stage, open_dir, say, this_test};
+use crate::support::{FenceKind, Stage, fences_on, open_dir, say, this_test};
 
 /// Where each row is played.
 const PLAYED: &[(&str, &str)] = &[
@@ -76,11 +76,11 @@ fn change(fence: &dyn Fence, path: &str) -> String {
 fn look_around(words: &[String]) {
     let outside = open_dir(CWD, Path::new(&words[1])).unwrap().into_raw_fd();
     let roots = Roots::open([&words[0]]).unwrap();
-    let first = available(&roots, Options::default());
+    let first = fences_on(&roots);
     let fence = on_this_thread(&first);
     let mut changes: Vec<_> = (0..CHANGES).map(|_| change(fence, "d/f")).collect();
     let links = ["in/f", "out-file", "out-dir/new", "dangling-out", "chain1/new"];
-    let later = available(&roots, Options::default());
+    let later = fences_on(&roots);
     let fence = on_this_thread(&later);
     let verdicts: Vec<_> = links.iter().map(|path| change(fence, path)).collect();
     let later = format!("{}: {}", kinds(&later), verdicts.join(" "));

@@ -5,11 +5,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use ringfence_platform::{Options, Roots, available};
+use ringfence_platform::Roots;
 
 use super::{SOME_GROUP, SOMEBODY, as_root, lost, mode_of, replacements, set_mode, write};
 use crate::actor::{self, Actor};
-use crate::support::{Stage, Tree, each_fence_on, file, offered, say, this_test};
+use crate::support::{Stage, Tree, each_fence_on, fences_on, file, offered, say, this_test};
 
 /// The user and the group that root becomes here.
 const NOBODY: u32 = 65_534;
@@ -132,7 +132,7 @@ fn play(test: &'static str, cases: impl Fn(&dyn Fn(&Before) -> (String, Stage)))
 /// What the user does.
 fn replace(way: &str, words: &[String]) {
     let [root, number] = words else { panic!("a user needs two words, not {words:?}") };
-    let fences = available(&Roots::open([root]).unwrap(), Options::default());
+    let fences = fences_on(&Roots::open([root]).unwrap());
     let fence = &fences[number.parse::<usize>().unwrap()];
     let [matching, none] = replacements(fence.as_ref(), "f");
     let when = if way == "blindly" { none } else { matching };

@@ -101,6 +101,7 @@ impl Plain {
             (Some(Node::Dir), _) => return Err("WrongKind"),
             (Some(_), When::Absent) => return Err("AlreadyExists"),
             (_, When::Other) => return Err("Stale"),
+            (Some(Node::File(old)), _) if old == text.as_bytes() => "Unchanged",
             (Some(_), When::None | When::Current) => "Replaced",
             (None, _) => "Created",
         };

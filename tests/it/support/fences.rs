@@ -4,9 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use ringfence_platform::{
-    Confinement, Enforcement, Fence, Options, Resolution, Roots, available, survey,
-};
+use ringfence_platform::{Confinement, Enforcement, Fence, Options, Resolution, Roots, survey};
 
 use super::host::say;
 use super::{Base, Stage, Tree};
@@ -34,13 +32,19 @@ impl FenceKind {
     }
 }
 
+/// Every fence that this host can put around `roots`, strongest first.
+pub(crate) fn fences_on(roots: &Roots) -> Vec<Box<dyn Fence>> {
+    let offers = survey(roots, Options::default());
+    offers.filter_map(|offer| offer.fence.ok()).collect()
+}
+
 /// The kinds that this host offers, strongest first. Fails if they are weaker than expected.
 pub(crate) fn offered() -> &'static [FenceKind] {
     static OFFERED: OnceLock<(Vec<FenceKind>, Enforcement)> = OnceLock::new();
     let (kinds, strongest) = OFFERED.get_or_init(|| {
         let base = Base::new();
         let roots = Roots::open([base.path()]).expect("a fresh directory can be a root");
-        let fences = available(&roots, Options::default());
+        let fences = fences_on(&roots);
         let strongest = fences.iter().map(|fence| fence.assurance().level).max();
         let kinds = fences.iter().map(|fence| FenceKind::of(fence.as_ref())).collect();
         (kinds, strongest.expect("every host offers a fence"))
