@@ -24,7 +24,7 @@ pub enum Error {
     #[error("{0}")]
     Denied(Denial),
     /// The host refused, or the call failed.
-    #[error("cannot {op} {path:?}: {kind}{}", Stranded(source.as_ref()))]
+    #[error("cannot {op} {path:?}: {}", What(*kind, source.as_ref()))]
     Failed {
         /// What was asked for.
         op: Op,
@@ -75,8 +75,9 @@ pub struct Denial {
     pub mode: Mode,
     /// Where that mode may write.
     pub roots: Vec<PathBuf>,
-    /// The narrowest mode that would have sufficed, if one would. Under a mode that allows no
-    /// change this is judged by the spelling alone, since nothing is looked at.
+    /// The narrowest mode that would have sufficed, if one would; none for a writable root itself
+    /// and the whole volume. Under a mode that allows no change this is judged by the spelling
+    /// alone, since nothing is looked at.
     pub narrowest: Option<Mode>,
     /// Who refused.
     pub by: Layer,
@@ -305,14 +306,14 @@ fn reason(kind: ErrorKind) -> Reason {
     }
 }
 
-/// Where another writer's file was left, which has to be said wherever the error is shown.
-struct Stranded<'a>(Option<&'a ringfence_platform::Error>);
+/// What was wrong, in the fence's words where a fence was asked.
+struct What<'a>(ErrorKind, Option<&'a ringfence_platform::Error>);
 
-impl fmt::Display for Stranded<'_> {
+impl fmt::Display for What<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.and_then(ringfence_platform::Error::stranded) {
-            Some(name) => write!(f, "; another writer's file was left beside it as {name:?}"),
-            None => Ok(()),
+        match self.1 {
+            Some(error) if error.kind() == self.0 => write!(f, "{error:#}"),
+            Some(_) | None => self.0.fmt(f),
         }
     }
 }

@@ -13,7 +13,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// A refused or failed call.
 ///
 /// `Display` names the operation, the path and what was wrong, and never repeats
-/// [`source`](std::error::Error::source), which is the system's own error where there was one.
+/// [`source`](std::error::Error::source), which is the system's own error where there was one. In the
+/// alternate form (`{:#}`) it says only what was wrong.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -118,7 +119,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {} {:?}: {}", self.op(), self.path(), self.kind())?;
+        if !f.alternate() {
+            write!(f, "cannot {} {:?}: ", self.op(), self.path())?;
+        }
+        self.kind().fmt(f)?;
         if self.0.fault.of_directory {
             f.write_str("; it is the directory that may not be changed")?;
         }
@@ -259,6 +263,7 @@ mod tests {
     fn the_text_names_the_call_and_the_path_and_leaves_the_cause_to_the_source() {
         let error = Fault::from(Errno::ACCESS).at("write", "a/b");
         assert_eq!(error.to_string(), "cannot write \"a/b\": the host does not permit it");
+        assert_eq!(format!("{error:#}"), "the host does not permit it");
         assert!(std::error::Error::source(&error).unwrap().to_string().contains("denied"));
     }
 }

@@ -98,29 +98,27 @@ pub enum Precondition {
     None,
     /// Nothing may be there. Enforced by the kernel.
     Absent,
-    /// Exactly this version must be there.
+    /// Exactly this version must be there. A change of the metadata alone, such as `chmod(2)`, or a
+    /// rewrite of the same bytes makes another version.
     Matches {
         /// The stamp it must have.
         stamp: Stamp,
-        /// The digest its bytes must have. Leave it out only where the stamp alone is proof:
-        /// two writes in one tick of the file system's clock can have the same stamp.
+        /// The digest its bytes must have. Two writes in one tick of the file system's clock can
+        /// leave the same stamp, so it is left out only where the stamp alone is proof: where the
+        /// file last changed longer ago than a tick, ten milliseconds, when it was read.
         digest: Option<Digest>,
     },
 }
 
 /// A BLAKE3 digest of a whole file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
-pub struct Digest([u8; 32]);
+pub struct Digest(pub(crate) [u8; 32]);
 
 impl Digest {
     /// The digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
-    }
-
-    pub(crate) fn end(hasher: &blake3::Hasher) -> Self {
-        Self(*hasher.finalize().as_bytes())
     }
 }
 

@@ -84,8 +84,7 @@ impl Worker {
     }
 
     pub(crate) fn is_this_thread(&self) -> bool {
-        let id = self.thread.as_ref().map(|thread| thread.thread().id());
-        id == Some(thread::current().id())
+        self.thread.as_ref().is_some_and(|own| own.thread().id() == thread::current().id())
     }
 
     /// Waits for the answer. Nothing if the thread has ended without one.

@@ -165,7 +165,7 @@ impl Old {
             cancel.check()?;
             let read = file.read_at(&mut buffer, at)?;
             if read == 0 {
-                return Ok(at == size && Digest::end(&hasher) == *digest);
+                return Ok(at == size && *hasher.finalize().as_bytes() == digest.0);
             }
             hasher.update(&buffer[..read]);
             at += read as u64;
