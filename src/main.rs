@@ -6,7 +6,6 @@ mod cli;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -17,5 +16,5 @@ fn main() -> ExitCode {
         .from_env_lossy();
     // Standard output is for what was asked for.
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    cli::run(cli::Args::parse())
+    cli::run(cli::Args::from_command_line())
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
-use ringfence::{Durability, Enforcement, Mode, Parents, Precondition, Removal, Request};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
+use ringfence::{Code, Durability, Enforcement, Mode, Parents, Precondition, Removal, Request};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -32,8 +32,9 @@ pub(crate) struct Args {
     pub(super) mode: Mode,
 
     /// The weakest boundary to accept in workspace-write; the strongest there is will be used
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "checked")]
-    pub(super) require: Level,
+    /// [default: checked]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(super) require: Option<Level>,
 
     /// What is synced to disk before a change is reported
     #[arg(long, global = true, value_name = "WHAT", default_value = "file")]
@@ -117,7 +118,54 @@ pub(super) enum FileCommand {
     },
 }
 
+impl Args {
+    /// What was typed; ends the process where that makes no sense.
+    pub(crate) fn from_command_line() -> Self {
+        let args = Self::parse();
+        if let Err(error) = args.check() {
+            error.exit();
+        }
+        args
+    }
+
+    fn check(&self) -> Result<(), clap::Error> {
+        if self.require.is_none() || self.mode != Mode::DangerFullAccess {
+            return Ok(());
+        }
+        let text = "--require cannot be held by --mode danger-full-access, which has no boundary";
+        Err(Self::command().error(clap::error::ErrorKind::ArgumentConflict, text))
+    }
+}
+
+/// What to say of a refusal, by its code.
+pub(super) type Advice = &'static [(Code, &'static str)];
+
 impl FileCommand {
+    /// What would help, if the command is refused.
+    pub(super) fn advice(&self) -> Advice {
+        match self {
+            Self::Write { new: true, .. } => {
+                &[(Code::FsNotObserved, "without --new it is replaced")]
+            }
+            Self::Mv { no_replace: true, .. } => {
+                &[(Code::FsNotObserved, "without --no-replace it is replaced")]
+            }
+            Self::Mkdir { parents: false, .. } => {
+                &[(Code::FsNotFound, "with -p its parents are made")]
+            }
+            Self::Rm { recursive: false, dir: false, .. } => {
+                &[(Code::FsNotRegularFile, "with -d an empty directory is removed, with -r any")]
+            }
+            Self::Write { .. }
+            | Self::Read { .. }
+            | Self::Ls { .. }
+            | Self::Mkdir { .. }
+            | Self::Mv { .. }
+            | Self::Rm { .. }
+            | Self::Ln { .. } => &[],
+        }
+    }
+
     /// What is asked for. The contents of a file are read to their end here, before anything is
     /// done.
     pub(super) fn into_request(self, contents: &mut dyn io::Read) -> io::Result<Request> {
@@ -195,8 +243,6 @@ impl From<Synced> for Durability {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     fn parse(line: &str) -> Result<Args, clap::error::ErrorKind> {
@@ -212,7 +258,7 @@ mod tests {
     fn a_person_gets_workspace_write_and_any_boundary_unless_they_say_otherwise() {
         let args = parse("ringfence read a").unwrap();
         assert_eq!(args.mode, Mode::WorkspaceWrite);
-        assert_eq!(Enforcement::from(args.require), Enforcement::Checked);
+        assert!(args.require.is_none());
         assert_eq!(Durability::from(args.durability), Durability::File);
     }
 
@@ -228,6 +274,11 @@ mod tests {
             assert!(parse(line).is_err(), "{line}");
         }
         assert!(parse("ringfence ln a b").is_err(), "a hard link is not offered");
+        let held_by_nobody = "ringfence read a --mode danger-full-access --require checked";
+        assert!(parse(held_by_nobody).unwrap().check().is_err());
+        assert!(
+            parse("ringfence read a --mode read-only --require checked").unwrap().check().is_ok()
+        );
         assert!(parse("ringfence rm -r -d a").is_err());
     }
 

@@ -9,7 +9,7 @@ use ringfence::{
 use serde_json::{Map, Value, json};
 
 use super::Failure;
-use super::render::{Renderer, print, spelled, with_causes};
+use super::render::{Renderer, print, spelled, tokens, with_causes};
 
 /// What was found out.
 struct Report {
@@ -127,10 +127,6 @@ fn kind(boundary: &Boundary) -> String {
     } else {
         format!("{resolution} + {confinement}")
     }
-}
-
-fn tokens(gaps: &[Gap]) -> String {
-    gaps.iter().map(Gap::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What a gap comes from, and what closes it.

@@ -7,17 +7,17 @@ mod render;
 use std::io;
 use std::process::ExitCode;
 
-use ringfence::{Code, Error, Session};
+use ringfence::{Code, Enforcement, Error, Mode, Session};
 
 pub(crate) use args::Args;
-use args::Command;
+use args::{Advice, Command};
 use render::Renderer;
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
 enum Failure {
-    /// The library refused or failed.
-    Request(Error),
+    /// The library refused or failed; what the command line could say otherwise, by the code.
+    Request(Error, Advice),
     /// The contents could not be read.
     Input(io::Error),
     /// What was asked for could not be printed.
@@ -26,7 +26,7 @@ enum Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Request(error)
+        Self::Request(error, &[])
     }
 }
 
@@ -47,30 +47,35 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
+    let mut builder = Session::builder()
+        .mode(args.mode)
+        .require(args.require.map_or_else(Enforcement::default, Into::into))
+        .durability(args.durability.into());
+    if let Some(workspace) = args.workspace {
+        builder = builder.workspace(workspace);
+    }
     let command = match args.command {
         Command::File(command) => command,
         Command::Doctor => {
-            let workspace = args.workspace.unwrap_or_else(|| ".".into());
-            let good_enough = doctor::run(&workspace, args.require.into(), renderer)?;
+            // Looking takes no fence, and the workspace is found as any command finds it.
+            let session = builder.mode(Mode::ReadOnly).build()?;
+            let required = args.require.map_or_else(Enforcement::default, Into::into);
+            let good_enough = doctor::run(session.policy().workspace(), required, renderer)?;
             return Ok(if good_enough { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
     };
-    let builder = Session::builder()
-        .mode(args.mode)
-        .require(args.require.into())
-        .durability(args.durability.into());
-    let session = match args.workspace {
-        Some(workspace) => builder.workspace(workspace).build()?,
-        None => builder.build()?,
-    };
+    let session = builder.build()?;
+    let advice = command.advice();
     let request = command.into_request(&mut io::stdin().lock()).map_err(Failure::Input)?;
-    renderer.outcome(session.perform(request)?)?;
+    let done = session.perform(request);
+    let outcome = done.map_err(|error| Failure::Request(error, advice))?;
+    renderer.outcome(outcome, session.assurance())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn exit_code(failure: &Failure) -> ExitCode {
     let code = match failure {
-        Failure::Request(error) => error.code(),
+        Failure::Request(error, _) => error.code(),
         Failure::Input(_) | Failure::Output(_) => Code::FsIoError,
     };
     ExitCode::from(if code == Code::FsSandboxDenied {

@@ -4,10 +4,13 @@ use std::error::Error as StdError;
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 
-use ringfence::{Code, Denial, Entry, Error, Kind, Op, Outcome, Receipt, Snapshot};
+use ringfence::{
+    Assurance, Code, Denial, Enforcement, Entry, Error, Kind, Outcome, Receipt, Snapshot,
+};
 use serde_json::{Map, Value, json};
 
 use super::Failure;
+use super::args::Advice;
 
 /// Prints in the form that was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -16,8 +19,13 @@ pub(super) struct Renderer {
 }
 
 impl Renderer {
-    /// Prints what came of a request. For people a change is quiet.
-    pub(super) fn outcome(self, outcome: Outcome) -> Result<(), Failure> {
+    /// Prints what came of a request. For people a change is quiet, unless there is something that
+    /// they may not expect.
+    pub(super) fn outcome(
+        self,
+        outcome: Outcome,
+        assurance: Option<&Assurance>,
+    ) -> Result<(), Failure> {
         match outcome {
             Outcome::Opened { snapshot: Snapshot { mut file, .. }, .. } if !self.json => {
                 let mut out = io::stdout().lock();
@@ -44,7 +52,22 @@ impl Renderer {
                 object.extend(received(&receipt));
                 self.object(object)
             }
-            Outcome::Changed { .. } | _ => Ok(()),
+            Outcome::Changed { path, receipt } => {
+                let weak = assurance.filter(|found| {
+                    let level = found.level;
+                    level != Enforcement::Unfenced && level < Enforcement::Confined
+                });
+                if let Some(Assurance { level, gaps, .. }) = weak {
+                    let gaps = tokens(gaps);
+                    tell(&format!("the boundary is {level} and not confined ({gaps}); see doctor"));
+                }
+                if !receipt.not_kept.is_empty() {
+                    let lost = tokens(&receipt.not_kept);
+                    tell(&format!("{path:?} was replaced and has not kept: {lost}"));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -57,8 +80,8 @@ impl Renderer {
     /// suffice.
     pub(super) fn failure(self, failure: &Failure) {
         let line = match failure {
-            Failure::Request(error) if self.json => refusal(error).to_string(),
-            Failure::Request(error) => format!("ringfence: {}", sentence(error)),
+            Failure::Request(error, _) if self.json => refusal(error).to_string(),
+            Failure::Request(error, advice) => format!("ringfence: {}", sentence(error, advice)),
             Failure::Input(error) if self.json => io_refusal("cannot read the input", error),
             Failure::Input(error) => format!("ringfence: cannot read the input: {error}"),
             Failure::Output(error) if self.json => io_refusal("cannot print the output", error),
@@ -74,29 +97,38 @@ pub(super) fn print(bytes: &[u8]) -> Result<(), Failure> {
     out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::Output)
 }
 
-/// What was wrong, and the system's account of it.
-fn sentence(error: &Error) -> String {
+/// Says something to a person, on a line of standard error.
+fn tell(what: &str) {
+    // There is nowhere left to say that standard error is closed.
+    drop(writeln!(io::stderr(), "ringfence: {what}"));
+}
+
+/// The stable tokens, as people read a list.
+pub(super) fn tokens(list: &[impl ToString]) -> String {
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What was wrong, the system's account of it, and what would help.
+fn sentence(error: &Error, advice: Advice) -> String {
     let mut text = with_causes(error);
     if let Error::Denied(Denial { narrowest: Some(narrowest), .. }) = error {
         text += &format!("; --mode {narrowest} would allow it");
-    } else if let Some(remedy) = remedy(error) {
+    }
+    let advised = advice.iter().find(|(code, _)| *code == error.code()).map(|(_, text)| *text);
+    if let Some(remedy) = advised.or(remedy(error.code())) {
         text += "; ";
         text += remedy;
     }
     text
 }
 
-fn remedy(error: &Error) -> Option<&'static str> {
-    match (error.code(), error.op()) {
-        (Code::FsNotObserved, Some(Op::Write)) => Some("without --new it is replaced"),
-        (Code::FsNotObserved, Some(Op::Rename)) => Some("without --no-replace it is replaced"),
-        (Code::FsNotFound, Some(Op::CreateDir)) => Some("with -p its parents are made"),
-        (Code::FsNotRegularFile, Some(Op::Remove)) => Some("with -r a directory is removed"),
-        (Code::FsPermissionDenied, _) => {
-            Some("it was not refused by the policy, so a wider mode would not help")
-        }
-        (Code::SandboxUnavailable, _) => Some("`ringfence doctor` says what is missing"),
-        _ => None,
+fn remedy(code: Code) -> Option<&'static str> {
+    if code == Code::FsPermissionDenied {
+        Some("it was not refused by the policy, so a wider mode would not help")
+    } else if code == Code::SandboxUnavailable {
+        Some("`ringfence doctor` says what is missing")
+    } else {
+        None
     }
 }
 

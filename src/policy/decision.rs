@@ -82,12 +82,13 @@ impl Policy {
     /// The refusal of `path`, which no fence of this policy would let be changed.
     pub(crate) fn deny(&self, op: Op, path: PathBuf, by: Layer) -> Denial {
         let wider = Mode::DangerFullAccess;
+        let helps = self.mode < wider && !self.is_root(&path);
         Denial {
             op,
             path,
             mode: self.mode,
             roots: self.roots.iter().flat_map(Roots::iter).map(|r| r.path().to_owned()).collect(),
-            narrowest: (self.mode < wider).then_some(wider),
+            narrowest: helps.then_some(wider),
             by,
         }
     }
@@ -98,14 +99,22 @@ impl Policy {
             lexical::shown(request.op(), self.workspace(), raw).unwrap_or_else(|_| raw.to_owned())
         };
         let first = request.paths().map(shown).next().unwrap_or_default();
-        let within = request
-            .paths()
-            .map(shown)
-            .all(|path| self.areas.iter().any(|area| path.starts_with(area)));
+        let within = |path: PathBuf| self.areas.iter().any(|area| path.starts_with(area));
+        // Only this one has nothing to do where a root is.
+        let on_root = request.op() != Op::CreateDir
+            && request.paths().map(shown).any(|path| self.is_root(&path));
         let denial = self.deny(request.op(), first, Layer::Mode);
-        Denial {
-            narrowest: if within { Some(Mode::WorkspaceWrite) } else { denial.narrowest },
-            ..denial
-        }
+        let narrowest = if request.paths().map(shown).all(within) {
+            Some(Mode::WorkspaceWrite)
+        } else {
+            denial.narrowest
+        };
+        Denial { narrowest: narrowest.filter(|_| !on_root), ..denial }
+    }
+
+    /// Whether it is a writable directory itself or the whole volume: nobody is told how those
+    /// could be removed.
+    fn is_root(&self, path: &Path) -> bool {
+        path.parent().is_none() || self.areas.iter().any(|area| area == path)
     }
 }

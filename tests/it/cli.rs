@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -75,6 +76,15 @@ fn run(stage: &Stage, line: &[&str], input: &str) -> Run {
     finish(command(stage.root(), &line), input.as_bytes())
 }
 
+/// Whether a line says that this host cannot confine, which it says of every change.
+fn is_about_this_host(line: &str) -> bool {
+    static CONFINES: OnceLock<bool> = OnceLock::new();
+    let confines = CONFINES.get_or_init(|| {
+        Run::json(&run(&stage(), &["doctor", "--json"], "").out)["strongest"] == "confined"
+    });
+    !confines && line.contains("and not confined")
+}
+
 /// Runs it, and returns what that changed.
 #[track_caller]
 fn changes(line: &[&str], input: &str) -> Vec<Effect> {
@@ -82,7 +92,8 @@ fn changes(line: &[&str], input: &str) -> Vec<Effect> {
     let before = stage.snapshot();
     let run = run(&stage, line, input);
     assert_eq!(run.code(), 0, "{line:?}: {run:?}");
-    assert_eq!((run.out.as_str(), run.err.as_str()), ("", ""), "a change is quiet");
+    assert_eq!(run.out, "", "a change is quiet");
+    assert!(run.err.lines().all(is_about_this_host), "{line:?}: {}", run.err);
     before.effects(&stage.snapshot(), stage.root_in_base()).into_iter().collect()
 }
 
@@ -154,7 +165,6 @@ fn what_leads_outside_is_denied_by_whom_it_says_and_changes_nothing() {
         (&["mv", "outdir/secret", "n"], "the fence ("),
         (&["rm", "-r", "../out"], "writable root"),
         (&["rm", "outdir/secret"], "the fence ("),
-        (&["rm", "-r", "."], "writable root"),
         (&["ln", "-s", "../out", "l"], "the fence ("),
     ] {
         let said = refuses(DENIED, line);
@@ -207,6 +217,44 @@ fn what_exists_is_left_alone_where_that_was_asked_for() {
 }
 
 #[test]
+fn what_a_person_may_not_expect_of_a_change_is_said_in_a_line() {
+    let stage = stage();
+    let told = |line: &[&str], input| {
+        let run = run(&stage, line, input);
+        assert_eq!((run.code(), run.out.as_str()), (0, ""), "{line:?}: {run:?}");
+        run.err
+    };
+    std::fs::hard_link(stage.root().join("f"), stage.root().join("other")).unwrap();
+    let err = told(&["write", "f"], "new");
+    let lines: Vec<_> = err.lines().filter(|line| !is_about_this_host(line)).collect();
+    let [line] = lines[..] else { panic!("one line and not {err}") };
+    assert!(line.ends_with("f\" was replaced and has not kept: hard_link"), "{line}");
+
+    let err = told(&["--workspace", "/", "write", "$ROOT/n"], "x");
+    assert!(err.contains("and not confined ("), "{err}");
+    assert_eq!(told(&["--mode", "danger-full-access", "write", "m"], "x"), "");
+}
+
+#[test]
+fn what_would_not_help_is_not_advised() {
+    for line in [
+        &["rm", "-d", "f"][..],
+        &["mkdir", "-p", "f/d"],
+        &["mv", "f", "d"],
+        &["--mode", "danger-full-access", "rm", "-r", "/"],
+    ] {
+        let said = refuses(FAILED, line);
+        assert!(!said.contains("; with") && !said.contains("--mode"), "{line:?}: {said}");
+    }
+    for mode in ["read-only", "workspace-write"] {
+        for root in ["/", ".", "$ROOT"] {
+            let said = refuses(DENIED, &["--mode", mode, "rm", "-r", root]);
+            assert!(!said.contains("--mode"), "{mode} {root}: {said}");
+        }
+    }
+}
+
+#[test]
 fn other_failures_end_with_one_and_a_reason() {
     for (line, reason) in [
         (&["read", "missing"][..], "does not exist"),
@@ -239,6 +287,7 @@ fn a_wrong_command_line_ends_with_two() {
         &["shred", "f"],
         &["write", "f", "--mode", "Workspace-Write"],
         &["write", "f", "--require", "unfenced"],
+        &["write", "f", "--mode", "danger-full-access", "--require", "checked"],
         &["ln", "f", "n"],
         &["rm", "-r", "-d", "d"],
     ] {
@@ -398,6 +447,12 @@ fn doctor_tells_of_each_kind_of_fence_and_what_is_missing() {
     }
     let line = ["--workspace", "/", "doctor", "--require", "confined"];
     assert_eq!(run(&stage, &line, "").code(), FAILED, "it can be asked in a script");
+
+    let mut at_the_top = command(stage.root(), &["doctor", "--json"]);
+    at_the_top.current_dir("/");
+    let refused = finish(at_the_top, b"");
+    assert_eq!(refused.code(), FAILED, "nobody has said that it is to be the whole volume");
+    assert_eq!(Run::json(&refused.err)["code"], "POLICY_INVALID");
 }
 
 #[test]
