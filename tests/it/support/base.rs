@@ -29,6 +29,11 @@ impl Base {
             .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from)
             .canonicalize()
             .expect("the directory for the tests' files exists");
+        assert!(
+            !parent.starts_with("/tmp"),
+            "all of /tmp is writable by contract, so there is no outside in it: clone elsewhere, or \
+             name another directory by {BASE_DIR}"
+        );
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("rf-{}-{number}", std::process::id()));
