@@ -161,8 +161,8 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Who found that a path leads out of the roots. A refusal by the host on the way out is the confined
-/// thread's: resolution had let the path pass.
+/// Who found that a path leads out of the roots. A refusal by the host on the way out is the
+/// confined thread's: resolution had let the path pass.
 fn layer(fence: &dyn Fence, error: &platform::Error) -> Layer {
     let Assurance { resolution, confinement, .. } = *fence.assurance();
     let by_host = error.source().and_then(|source| source.downcast_ref::<io::Error>());

@@ -14,13 +14,11 @@ pub struct Cancel(Option<Arc<AtomicBool>>);
 
 impl Cancel {
     /// A token that can be cancelled.
-    #[must_use]
     pub fn new() -> Self {
         Self(Some(Arc::default()))
     }
 
     /// A token that never is.
-    #[must_use]
     pub const fn never() -> Self {
         Self(None)
     }

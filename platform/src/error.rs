@@ -13,8 +13,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// A refused or failed call.
 ///
 /// `Display` names the operation, the path and what was wrong, and never repeats
-/// [`source`](std::error::Error::source), which is the system's own error where there was one. In the
-/// alternate form (`{:#}`) it says only what was wrong.
+/// [`source`](std::error::Error::source), which is the system's own error where there was one. In
+/// the alternate form (`{:#}`) it says only what was wrong.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -92,11 +92,6 @@ impl Error {
         self.0.fault.kind
     }
 
-    /// What was being done: a verb such as `write` or `remove`.
-    pub fn op(&self) -> &'static str {
-        self.0.op
-    }
-
     /// The path as it was given.
     pub fn path(&self) -> &Path {
         &self.0.path
@@ -120,10 +115,10 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
-            write!(f, "cannot {} {:?}: ", self.op(), self.path())?;
+            write!(f, "cannot {} {:?}: ", self.0.op, self.path())?;
         }
         self.kind().fmt(f)?;
-        if self.0.fault.of_directory {
+        if self.0.fault.of_directory && self.kind() == ErrorKind::Denied {
             f.write_str("; it is the directory that may not be changed")?;
         }
         if self.remains() {

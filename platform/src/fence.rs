@@ -3,8 +3,6 @@
 use std::fmt;
 
 use crate::assurance::Assurance;
-#[cfg(doc)]
-use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
@@ -49,9 +47,9 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Escape`] if `path` leads outside the root, whether or not anything is there;
-    /// [`ErrorKind::WrongKind`] if a file is used as a directory; [`ErrorKind::NotFound`] if a
-    /// symlink on the way dangles.
+    /// [`Escape`](crate::ErrorKind::Escape) if `path` leads outside the root, whether or not
+    /// anything is there; [`WrongKind`](crate::ErrorKind::WrongKind) if a file is used as a
+    /// directory; [`NotFound`](crate::ErrorKind::NotFound) if a symlink on the way dangles.
     fn stat(&self, path: &RootedPath, follow: Follow) -> Result<Stat>;
 
     /// Opens a regular file for reading, following a symlink in the last place.
@@ -61,8 +59,8 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Escape`], [`ErrorKind::NotFound`], or [`ErrorKind::WrongKind`] if it is not a
-    /// regular file.
+    /// [`Escape`](crate::ErrorKind::Escape), [`NotFound`](crate::ErrorKind::NotFound), or
+    /// [`WrongKind`](crate::ErrorKind::WrongKind) if it is not a regular file.
     fn open(&self, path: &RootedPath) -> Result<Snapshot>;
 
     /// Lists a directory in the order of its names' bytes, one level deep, following a symlink in
@@ -70,8 +68,8 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Escape`], [`ErrorKind::NotFound`], or [`ErrorKind::WrongKind`] if it is not a
-    /// directory.
+    /// [`Escape`](crate::ErrorKind::Escape), [`NotFound`](crate::ErrorKind::NotFound), or
+    /// [`WrongKind`](crate::ErrorKind::WrongKind) if it is not a directory.
     fn list(&self, path: &RootedPath) -> Result<Vec<Entry>>;
 
     /// Makes one change beneath the roots, or none.
@@ -83,9 +81,11 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Escape`] if any path leads outside its root; [`ErrorKind::Stale`] or
-    /// [`ErrorKind::AlreadyExists`] if a [`Precondition`](crate::Precondition) does not hold;
-    /// [`ErrorKind::Cancelled`]; [`ErrorKind::ConfinementLost`] if the confined thread has died or
+    /// [`Escape`](crate::ErrorKind::Escape) if any path leads outside its root;
+    /// [`Stale`](crate::ErrorKind::Stale) or [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if
+    /// a [`Precondition`](crate::Precondition) does not hold;
+    /// [`Cancelled`](crate::ErrorKind::Cancelled);
+    /// [`ConfinementLost`](crate::ErrorKind::ConfinementLost) if the confined thread has died or
     /// this is a forked child, in which case this fence refuses every change from then on.
     ///
     /// # Platforms

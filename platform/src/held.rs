@@ -94,5 +94,5 @@ impl<R: Resolve> Held<R> {
 }
 
 fn whole(dir: Meta) -> Stat {
-    Stat { key: TargetKey::dir(dir.id()), found: Some((Kind::Dir, dir.stamp)) }
+    Stat { key: TargetKey::entry(dir.id(), ""), found: Some((Kind::Dir, dir.stamp)) }
 }

@@ -83,7 +83,6 @@ pub fn unfenced(_: AmbientAuthority) -> Result<Box<dyn Fence>> {
 pub struct AmbientAuthority(());
 
 /// Says in the caller's code that what follows has no boundary.
-#[must_use]
 pub fn ambient_authority() -> AmbientAuthority {
     AmbientAuthority(())
 }

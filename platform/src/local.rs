@@ -44,8 +44,7 @@ impl<R: Resolve> Local<R> {
         let held = Arc::new(Held { roots, resolver, locks, level: assurance.level });
         let worker = (confinement == Confinement::Landlock).then(|| {
             let acting = Arc::clone(&held);
-            let act =
-                move |mutation: &_, terms: &_, waited| attempt(&acting, mutation, terms, waited);
+            let act = move |m: &_, terms: &_, waits: &mut _| attempt(&acting, m, terms, waits);
             confine::landlock(&held.roots, &mut assurance, act)
         });
         Ok(Self { worker: worker.transpose()?, held, assurance })
@@ -53,9 +52,9 @@ impl<R: Resolve> Local<R> {
 
     /// Makes the change on this thread.
     fn act(&self, mutation: &Mutation, terms: &Terms) -> Result<Receipt> {
-        let began = Instant::now();
+        let mut waits = None;
         loop {
-            if let Some(result) = attempt(&self.held, mutation, terms, began.elapsed()) {
+            if let Some(result) = attempt(&self.held, mutation, terms, &mut waits) {
                 return result;
             }
             thread::sleep(PAUSE);
@@ -67,21 +66,24 @@ impl<R: Resolve> Local<R> {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes the change on this thread, if nobody else is changing the same directory. What is to be
-/// changed is looked up anew by each attempt, so nothing is decided by what was before a wait.
+/// changed is looked up anew by each attempt, so nothing is decided by what was before a wait;
+/// `waits` says since when.
 fn attempt<R: Resolve>(
     held: &Held<R>,
     mutation: &Mutation,
     terms: &Terms,
-    waited: Duration,
+    waits: &mut Option<Instant>,
 ) -> Option<Result<Receipt>> {
     // In a child of fork(2) the locks may be held by threads that do not exist there.
     if !held.locks.is_mine() {
         return Some(mutation.lost());
     }
-    match mutate::run(held, mutation, terms) {
-        Err(fault) if fault.locked && waited < PATIENCE => None,
-        made => Some(made.map_err(|fault| mutation.failed(fault))),
+    let made = mutate::run(held, mutation, terms);
+    let locked = made.as_ref().is_err_and(|fault| fault.locked);
+    if locked && waits.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+        return None;
     }
+    Some(made.map_err(|fault| mutation.failed(fault)))
 }
 
 impl<R> sealed::Sealed for Local<R> {}

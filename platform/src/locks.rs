@@ -133,7 +133,7 @@ impl Queue {
 impl Lock<'_> {
     /// Whether other processes are kept out too: a directory that cannot be read is not locked.
     pub(crate) fn is_between_processes(&self) -> bool {
-        self.between_processes.iter().flatten().all(DirLock::is_held)
+        self.between_processes.iter().flatten().all(|lock| lock.0.is_some())
     }
 }
 

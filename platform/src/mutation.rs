@@ -116,7 +116,6 @@ pub struct Digest(pub(crate) [u8; 32]);
 
 impl Digest {
     /// The digest of `bytes`.
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
     }

@@ -119,6 +119,6 @@ impl Root {
 
     /// Its identity, to compare with a [`Stat`](crate::Stat)'s.
     pub fn key(&self) -> TargetKey {
-        TargetKey::dir(self.id)
+        TargetKey::entry(self.id, "")
     }
 }

@@ -69,10 +69,7 @@ pub struct TargetKey {
 }
 
 impl TargetKey {
-    pub(crate) fn dir(id: FileId) -> Self {
-        Self::entry(id, "")
-    }
-
+    /// Of the entry `rest` of a directory; of the directory itself, if that is empty.
     pub(crate) fn entry(parent: FileId, rest: impl AsRef<Path>) -> Self {
         Self { parent, rest: rest.as_ref().to_owned() }
     }

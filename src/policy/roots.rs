@@ -19,7 +19,8 @@ impl TempAreas {
     /// this process's environment now.
     #[must_use]
     pub fn from_env() -> Self {
-        // What names no place on this platform is left out, as is a variable that is set to nothing.
+        // What names no place on this platform is left out, as is a variable that is set to
+        // nothing.
         let shared = Some(PathBuf::from("/tmp")).filter(|path| path.is_absolute());
         let own = Some(std::env::temp_dir()).filter(|path| !path.as_os_str().is_empty());
         // It is also what the platform says when nothing is set.

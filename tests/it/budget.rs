@@ -58,6 +58,7 @@ const END: Step = ("pread64", "that these were all");
 const CLOSE: Step = ("close", "the file that is compared");
 
 // What the checks of the contract add.
+const PROCESS: Step = ("statx", "that this is the process that the locks are of, by its namespace");
 const KEY: Step = ("fstat", "which directory it is: key of the lock and of the receipt");
 const OLD: Step = ("openat", "the old file, for what it has to hand on");
 const MAY_WRITE: Step = ("faccessat2", "the caller's own right to write it");
@@ -97,6 +98,7 @@ const BUDGETS: &[Budget] = &[
         name: "replace",
         what: What::Change(|fence| write(fence, FILE, Precondition::None)),
         steps: &[
+            PROCESS,
             PIN,
             KEY,
             LOCK,
@@ -121,6 +123,7 @@ const BUDGETS: &[Budget] = &[
         name: "replace-what-was-read",
         what: What::Change(|fence| write(fence, FILE, read(fence))),
         steps: &[
+            PROCESS,
             PIN,
             KEY,
             LOCK,
@@ -154,6 +157,7 @@ const BUDGETS: &[Budget] = &[
         name: "create",
         what: What::Change(|fence| write(fence, NEW, Precondition::Absent)),
         steps: &[
+            PROCESS,
             PIN,
             KEY,
             LOCK,
@@ -170,17 +174,17 @@ const BUDGETS: &[Budget] = &[
     Budget {
         name: "remove",
         what: What::Change(|fence| Mutation::Remove { path: at(fence, NEW), what: Removal::File }),
-        steps: &[PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
+        steps: &[PROCESS, PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
     },
     Budget {
         name: "create-directory",
         what: What::Change(|fence| make_dir(fence, NEW)),
-        steps: &[PIN, LOOK, ("mkdirat", "makes it"), LOOK_AFTER, UNPIN],
+        steps: &[PROCESS, PIN, LOOK, ("mkdirat", "makes it"), LOOK_AFTER, UNPIN],
     },
     Budget {
         name: "create-directory-that-is-there",
         what: What::Change(|fence| make_dir(fence, NEW)),
-        steps: &[PIN, LOOK, UNPIN],
+        steps: &[PROCESS, PIN, LOOK, UNPIN],
     },
     Budget {
         name: "remove-directory",
@@ -188,12 +192,13 @@ const BUDGETS: &[Budget] = &[
             path: at(fence, NEW),
             what: Removal::EmptyDir,
         }),
-        steps: &[PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
+        steps: &[PROCESS, PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
     },
     Budget {
         name: "create-three-directories",
         what: What::Change(|fence| make_dir(fence, DEEP)),
         steps: &[
+            PROCESS,
             ("openat2", "the parent, which is missing"),
             ("openat2", "its parent, which is missing too"),
             PIN,
@@ -218,6 +223,7 @@ const BUDGETS: &[Budget] = &[
             when: Precondition::Absent,
         }),
         steps: &[
+            PROCESS,
             PIN,
             PIN,
             KEY,

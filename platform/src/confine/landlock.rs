@@ -4,7 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::Instant;
 
 use ::landlock::{
     ABI, AccessFs, LandlockStatus, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
@@ -39,7 +39,7 @@ pub(crate) fn assess(roots: &Roots, assurance: &mut Assurance) {
 pub(crate) fn landlock(
     roots: &Roots,
     assurance: &mut Assurance,
-    act: impl Fn(&Mutation, &Terms, Duration) -> Option<Result<Receipt>> + Send + 'static,
+    act: impl Fn(&Mutation, &Terms, &mut Option<Instant>) -> Option<Result<Receipt>> + Send + 'static,
 ) -> Result<Worker> {
     let setup = {
         let (roots, provable) = (roots.clone(), !assurance.gaps.contains(&Gap::Unproved));

@@ -28,7 +28,8 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 struct Job {
     mutation: Arc<Mutation>,
     terms: Terms,
-    since: Instant,
+    /// Since when it has met a lock.
+    waits: Option<Instant>,
     answer: oneshot::Sender<Result<Receipt>>,
 }
 
@@ -49,7 +50,9 @@ impl Worker {
     /// what came of it.
     pub(super) fn start<T: Send + 'static>(
         setup: impl FnOnce() -> io::Result<T> + Send + 'static,
-        act: impl Fn(&Mutation, &Terms, Duration) -> Option<Result<Receipt>> + Send + 'static,
+        act: impl Fn(&Mutation, &Terms, &mut Option<Instant>) -> Option<Result<Receipt>>
+        + Send
+        + 'static,
     ) -> io::Result<(Self, T)> {
         let sides = Arc::new(Sides::default());
         let (jobs, queue) = channel();
@@ -79,7 +82,7 @@ impl Worker {
         }
         self.sides.caller.arrive();
         let (answer, receiver) = oneshot::channel();
-        let job = Job { mutation, terms: terms.clone(), since: Instant::now(), answer };
+        let job = Job { mutation, terms: terms.clone(), waits: None, answer };
         self.jobs.as_ref()?.send(job).ok().map(|()| receiver)
     }
 
@@ -99,7 +102,7 @@ impl Worker {
 fn work(
     queue: &Receiver<Job>,
     sides: &Sides,
-    act: impl Fn(&Mutation, &Terms, Duration) -> Option<Result<Receipt>>,
+    act: impl Fn(&Mutation, &Terms, &mut Option<Instant>) -> Option<Result<Receipt>>,
 ) {
     // A file that grows beyond the process's limit is an error, and not the end of the process.
     if let Err(errno) = SigSet::from(Signal::SIGXFSZ).thread_block() {
@@ -118,12 +121,12 @@ fn work(
             Err(RecvTimeoutError::Disconnected) if waiting.is_empty() => return,
             Err(RecvTimeoutError::Disconnected) => thread::sleep(PAUSE),
         }
-        for job in std::mem::take(&mut waiting) {
+        for mut job in std::mem::take(&mut waiting) {
             // Its caller has gone.
             if job.answer.is_closed() {
                 continue;
             }
-            let attempt = || act(&job.mutation, &job.terms, job.since.elapsed());
+            let attempt = || act(&job.mutation, &job.terms, &mut job.waits);
             let Ok(done) = panic::catch_unwind(AssertUnwindSafe(attempt)) else {
                 tracing::error!("a change panicked: the fence refuses every change from now on");
                 return;

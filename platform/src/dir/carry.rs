@@ -1,7 +1,8 @@
 //! What a replacement takes over from the file it replaces: owner, group, permission bits, access
 //! control list, security label and the other extended attributes.
 //!
-//! It is put on the scratch file by descriptor, before any content is in it. What cannot be kept is named, never dropped in silence.
+//! It is put on the scratch file by descriptor, before any content is in it. What cannot be kept is
+//! named, never dropped in silence.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -98,8 +99,8 @@ impl Carried {
             }
         }
         if lost.contains(&Lost::Group) || lost.contains(&Lost::Acl) {
-            // Another group must not get what was meant for the old one, nor the group what the mask
-            // of the list allowed to those it named.
+            // Another group must not get what was meant for the old one, nor the group what the
+            // mask of the list allowed to those it named.
             mode &= !(GROUP | SETGID) | (mode & 0o007) << 3;
         }
         if mode_moved || made.mode != mode {

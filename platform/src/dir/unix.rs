@@ -141,6 +141,22 @@ impl Dir {
         Ok(rustix::fs::accessat(&self.0, name.as_os_str(), Access::WRITE_OK, AtFlags::EACCESS)?)
     }
 
+    /// Whether the caller's own rights allow what is at `name`, seen as `meta`, to be taken from
+    /// here: the directory may be written, is not sticky over somebody else's, and nothing is
+    /// mounted there.
+    pub(crate) fn may_take(&self, name: &Name, meta: &Meta) -> Result<(), Fault> {
+        const STICKY: u32 = 0o1000;
+        let rights = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::accessat(&self.0, ".", rights, AtFlags::EACCESS)?;
+        let (dir, me) = (self.meta()?, rustix::process::geteuid());
+        let mine = me.is_root() || [meta.uid, dir.uid].contains(&me.as_raw());
+        if dir.mode & STICKY != 0 && !mine {
+            return Err(Errno::PERM.into());
+        }
+        let mounts = (mount_id(self, OsStr::new(""))?, mount_id(self, name.as_os_str())?);
+        if mounts.0 == mounts.1 { Ok(()) } else { Err(Errno::BUSY.into()) }
+    }
+
     /// The text of the symlink at `name`; nothing if it is none, or none any more.
     pub(crate) fn read_link(&self, name: &Name) -> Result<Option<PathBuf>, Fault> {
         match rustix::fs::readlinkat(&self.0, name.as_os_str(), Vec::new()) {
@@ -269,13 +285,16 @@ impl Dir {
             Onto::Nothing => RenameFlags::NOREPLACE,
             Onto::Swap => RenameFlags::EXCHANGE,
         };
-        let kind = || Ok::<_, Fault>(from.0.look(from.1)?.map(|meta| meta.kind));
         match rustix::fs::renameat_with(from.0, old, to.0, new, flags) {
             // EINVAL also says that a directory would lie within itself.
-            Err(Errno::INVAL | Errno::NOSYS) => match kind()? {
+            Err(Errno::INVAL | Errno::NOSYS) => match from.0.look(from.1)? {
                 None => Err(Errno::NOENT.into()),
-                Some(Kind::Dir) => Err(Errno::INVAL.into()),
-                Some(_) if onto == Onto::Nothing => Self::link_then_unlink(from, to),
+                Some(meta) if meta.kind == Kind::Dir && to.0.is_beneath(meta.id())? => {
+                    Err(Errno::INVAL.into())
+                }
+                Some(meta) if meta.kind != Kind::Dir && onto == Onto::Nothing => {
+                    Self::link_then_unlink(from, to)
+                }
                 Some(_) => Err(Errno::OPNOTSUPP.into()),
             },
             done => Ok(done?),
@@ -343,13 +362,7 @@ impl Dir {
 
 /// The advisory lock of a directory, if it could be had; released when dropped.
 #[derive(Debug)]
-pub(crate) struct DirLock<'d>(Option<&'d Dir>);
-
-impl DirLock<'_> {
-    pub(crate) fn is_held(&self) -> bool {
-        self.0.is_some()
-    }
-}
+pub(crate) struct DirLock<'d>(pub(crate) Option<&'d Dir>);
 
 impl Drop for DirLock<'_> {
     fn drop(&mut self) {

@@ -23,7 +23,10 @@ pub(super) fn dir<R: Resolve>(
         let mut anchor = match act.pin(root, &trail)? {
             Place::Dir(dir) => {
                 let meta = dir.meta()?;
-                let key = TargetKey::dir(meta.id());
+                if meta.links == 0 {
+                    return Err(Fault::new(ErrorKind::NotFound));
+                }
+                let key = TargetKey::entry(meta.id(), "");
                 return Ok(act.receipt(Effect::Unchanged, key, Some(meta.stamp)));
             }
             Place::Entry(anchor) => anchor,
@@ -52,7 +55,7 @@ pub(super) fn dir<R: Resolve>(
         };
         let Some(meta) = seen else { continue };
         let durability = act.settle(dir);
-        let receipt = act.receipt(effect, TargetKey::dir(meta.id()), Some(meta.stamp));
+        let receipt = act.receipt(effect, TargetKey::entry(meta.id(), ""), Some(meta.stamp));
         return Ok(Receipt { durability, parents_created, ..receipt });
     }
     Err(Fault::new(ErrorKind::Busy))

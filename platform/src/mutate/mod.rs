@@ -162,11 +162,10 @@ impl<R: Resolve> Act<'_, R> {
 impl Precondition {
     /// How surely it is seen to hold under `lock`. Without the one between processes, another of
     /// ours could act on what is swapped out and back.
-    fn certainty(&self, lock: &Lock<'_>) -> Cas {
+    fn certainty(&self, published: Cas, lock: &Lock<'_>) -> Cas {
         match self {
-            Self::None => Cas::Unconditional,
             Self::Matches { .. } if !lock.is_between_processes() => Cas::Checked,
-            Self::Absent | Self::Matches { .. } => Cas::Atomic,
+            Self::None | Self::Absent | Self::Matches { .. } => published,
         }
     }
 }

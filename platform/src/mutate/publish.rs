@@ -3,17 +3,17 @@
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use super::of_directory;
 use crate::cancel::Cancel;
 use crate::dir::{Dir, Meta, Old, Onto, Spot};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::Digest;
+use crate::mutation::{Cas, Digest};
 use crate::path::Name;
 use crate::stat::{FileId, Kind, Stamp};
 
 /// What scratch files are called, so that one left by a crash can be told. The name has nothing of
 /// the target's in it, so every name that fits a directory can be written.
 const PREFIX: &str = ".ringfence-";
-const MOST_COLLISIONS: usize = 16;
 /// How often two entries are exchanged back and forth with writers that are not ours.
 const MOST_SWAPS: usize = 4;
 
@@ -30,15 +30,9 @@ pub(super) struct Scratch<'d> {
 
 impl<'d> Scratch<'d> {
     pub(super) fn new(dir: &'d Dir, mode: u32) -> Result<Self, Fault> {
-        for _ in 0..MOST_COLLISIONS {
-            let name = scratch_name();
-            match dir.create_new(&name, mode) {
-                Ok(file) => return Ok(Self { dir, name, file, remove: true }),
-                Err(fault) if fault.kind == ErrorKind::AlreadyExists => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        Err(Fault::new(ErrorKind::Busy))
+        let name = scratch_name();
+        let file = dir.create_new(&name, mode).map_err(of_directory)?;
+        Ok(Self { dir, name, file, remove: true })
     }
 
     /// Publishes the file as `leaf`.
@@ -49,10 +43,13 @@ impl<'d> Scratch<'d> {
     }
 
     /// Publishes the file as `leaf` if the expected version is there, and removes that.
-    pub(super) fn swap(&mut self, leaf: &Name, expected: Expected<'_>) -> Result<(), Fault> {
+    pub(super) fn swap(&mut self, leaf: &Name, expected: Expected<'_>) -> Result<Cas, Fault> {
         let swapped = swap_if((self.dir, &self.name), (self.dir, leaf), expected);
-        // On success the name has the old file, which was examined, and goes the same way.
-        self.remove = !swapped.as_ref().is_err_and(|fault| fault.stranded.is_some());
+        // After an exchange the name has the old file, which was examined, and goes the same way.
+        self.remove = match &swapped {
+            Ok(cas) => *cas == Cas::Atomic,
+            Err(fault) => fault.stranded.is_none(),
+        };
         swapped
     }
 }
@@ -106,16 +103,26 @@ impl Expected<'_> {
 
 /// Exchanges two entries and lets that stand only if what comes out is as expected. Then `from` has
 /// the old file, for the caller to remove. Otherwise all is as it was and the answer is `Stale`.
+/// Where nothing can be exchanged it is looked at right before `from` is renamed over it.
 ///
-/// The look before that nobody can do atomically is done after, on what can no longer change places.
-pub(super) fn swap_if(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<(), Fault> {
+/// The look before that nobody can do atomically is done after, on what can no longer change
+/// places.
+pub(super) fn swap_if(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<Cas, Fault> {
     let ours = id_at(from)?;
-    let gone = |fault: &Fault| fault.kind == ErrorKind::NotFound;
-    let swapped = Dir::rename(from, to, Onto::Swap);
-    swapped.map_err(|f| if gone(&f) { Fault { kind: ErrorKind::Stale, ..f } } else { f })?;
+    match Dir::rename(from, to, Onto::Swap) {
+        Err(fault) if fault.kind == ErrorKind::NotFound => {
+            return Err(Fault { kind: ErrorKind::Stale, ..fault });
+        }
+        Err(fault) if fault.kind == ErrorKind::Unsupported => {
+            let now = to.0.look(to.1)?.ok_or(Fault::new(ErrorKind::Stale))?;
+            expected.require(&Old::at(to.0, to.1)?, &now)?;
+            return Dir::rename(from, to, Onto::Anything).map(|()| Cas::Checked);
+        }
+        swapped => swapped?,
+    }
     let examined = expected.came_out_at(from.0, from.1);
     if let Ok(true) = examined {
-        return Ok(());
+        return Ok(Cas::Atomic);
     }
     put_back(from, to, ours)?;
     examined.and(Err(Fault::new(ErrorKind::Stale)))

@@ -49,8 +49,9 @@ fn is_directory(dir: &Dir, name: &Name, fault: &Fault) -> Result<bool, Fault> {
 
 /// Removes the directory `name` of `dir` and all that is in it, with two descriptors at any depth.
 ///
-/// It comes up by `..`, after it has seen that this is the directory it came from. It does not cross into another mount: what is there was put
-/// there by an operator, and the mount point could not be removed anyway.
+/// It comes up by `..`, after it has seen that this is the directory it came from. It does not
+/// cross into another mount: what is there was put there by an operator, and the mount point could
+/// not be removed anyway.
 fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(), Fault> {
     // By device where the kernel does not tell the mount.
     let mount_of = |dir: &Dir| -> Result<_, Fault> {

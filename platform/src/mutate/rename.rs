@@ -4,12 +4,10 @@ use super::publish::{Expected, stranded, swap_if};
 use super::{Act, of_directory};
 use crate::dir::{Dir, Old, Onto, Spot};
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Effect, Precondition, Receipt};
+use crate::mutation::{Cas, Effect, Precondition, Receipt};
 use crate::path::RootedPath;
 use crate::resolve::Resolve;
 use crate::stat::{Kind, TargetKey};
-
-const STICKY: u32 = 0o1000;
 
 pub(super) fn rename<R: Resolve>(
     act: &Act<'_, R>,
@@ -20,9 +18,12 @@ pub(super) fn rename<R: Resolve>(
     on_both(act, from, to, when, |from, to| match when {
         Precondition::None => {
             Dir::rename(from, to, Onto::Anything)?;
-            Ok(if is_still_there(from, to) { Effect::Unchanged } else { Effect::Renamed })
+            let stayed = is_still_there(from, to);
+            Ok((if stayed { Effect::Unchanged } else { Effect::Renamed }, Cas::Unconditional))
         }
-        Precondition::Absent => Dir::rename(from, to, Onto::Nothing).map(|()| Effect::Renamed),
+        Precondition::Absent => {
+            Dir::rename(from, to, Onto::Nothing).map(|()| (Effect::Renamed, Cas::Atomic))
+        }
         Precondition::Matches { stamp, digest } => {
             let cancel = &act.terms.cancel;
             replace(from, to, Expected { stamp, digest: digest.as_ref(), cancel })
@@ -36,7 +37,7 @@ pub(super) fn exchange<R: Resolve>(
     second: &RootedPath,
 ) -> Result<Receipt, Fault> {
     on_both(act, first, second, &Precondition::None, |first, second| {
-        Dir::rename(first, second, Onto::Swap).map(|()| Effect::Exchanged)
+        Dir::rename(first, second, Onto::Swap).map(|()| (Effect::Exchanged, Cas::Unconditional))
     })
 }
 
@@ -47,7 +48,7 @@ fn on_both<R: Resolve>(
     first: &RootedPath,
     second: &RootedPath,
     when: &Precondition,
-    change: impl Fn(Spot<'_>, Spot<'_>) -> Result<Effect, Fault>,
+    change: impl Fn(Spot<'_>, Spot<'_>) -> Result<(Effect, Cas), Fault>,
 ) -> Result<Receipt, Fault> {
     loop {
         let (root, a) = act.pin_entry(first)?;
@@ -66,20 +67,20 @@ fn on_both<R: Resolve>(
             fault => of_directory(act.judge(other_root, &b.dir, fault)),
         };
         let (from, to) = ((&a.dir, &a.leaf), (&b.dir, &b.leaf));
-        let effect = change(from, to).map_err(judge)?;
+        let (effect, cas) = change(from, to).map_err(judge)?;
         let same = ids.0 == ids.1 && a.leaf == b.leaf;
         let effect = if same { Effect::Unchanged } else { effect };
         act.settle(&a.dir);
         let durability = act.settle(&b.dir);
         let key = TargetKey::entry(ids.1, b.leaf.as_os_str());
         let after = b.dir.look(&b.leaf).ok().flatten().map(|meta| meta.stamp);
-        let cas = when.certainty(&lock);
+        let cas = when.certainty(cas, &lock);
         return Ok(Receipt { cas, durability, ..act.receipt(effect, key, after) });
     }
 }
 
 /// Renames over the expected version and removes that.
-fn replace(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<Effect, Fault> {
+fn replace(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<(Effect, Cas), Fault> {
     let new = from.0.look(from.1)?.ok_or(Fault::new(ErrorKind::NotFound))?;
     let old = to.0.look(to.1)?.ok_or(Fault::new(ErrorKind::Stale))?;
     if old.kind != Kind::File || new.kind == Kind::Dir {
@@ -88,15 +89,11 @@ fn replace(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<Effec
     expected.require(&Old::at(to.0, to.1)?, &old)?;
     // Two names of one file: rename(2) does nothing then, and an exchange neither.
     if old.id() == new.id() {
-        return Ok(Effect::Unchanged);
+        return Ok((Effect::Unchanged, Cas::Atomic));
     }
     // In a sticky directory somebody else's file could be brought in and not be removed.
-    let dir = from.0.meta()?;
-    let me = rustix::process::geteuid();
-    if dir.mode & STICKY != 0 && !me.is_root() && ![old.uid, dir.uid].contains(&me.as_raw()) {
-        return Err(Fault::new(ErrorKind::Denied));
-    }
-    swap_if(from, to, expected)?;
+    from.0.may_take(from.1, &old)?;
+    let cas = swap_if(from, to, expected)?;
     // Only what was examined: a foreign program may have put another file there since.
     if from.0.look(from.1)?.is_some_and(|left| left.id() == old.id())
         && let Err(fault) = from.0.unlink(from.1)
@@ -104,7 +101,7 @@ fn replace(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<Effec
         let back = Dir::rename(from, to, Onto::Swap).map_err(|_| stranded(from));
         return back.and(Err(fault));
     }
-    Ok(Effect::Renamed)
+    Ok((Effect::Renamed, cas))
 }
 
 /// Whether `rename(2)` did nothing, which is what it does when both are names of one file.

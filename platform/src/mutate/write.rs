@@ -31,7 +31,8 @@ pub(super) fn write<R: Resolve>(
             Place::Dir(_) => return Err(Fault::new(ErrorKind::WrongKind)),
             Place::Entry(anchor) => anchor,
         };
-        if !anchor.missing.is_empty() && matches!(when, Precondition::Matches { .. }) {
+        let compares = matches!(when, Precondition::Matches { .. });
+        if compares && !anchor.missing.is_empty() {
             return Err(Fault::new(ErrorKind::Stale));
         }
         let made = act.make_parents(&mut anchor, parents);
@@ -55,14 +56,12 @@ pub(super) fn write<R: Resolve>(
         let key = TargetKey::entry(dir, anchor.leaf.as_os_str());
         let done = match found {
             Some(old) => replace(act, &anchor, key, &old, contents, when).map(Some),
-            None if matches!(when, Precondition::Matches { .. }) => {
-                Err(Fault::new(ErrorKind::Stale))
-            }
+            None if compares => Err(Fault::new(ErrorKind::Stale)),
             None => create(act, &anchor, key, contents, when),
         };
         let done = done.map_err(|fault| act.judge(root, &anchor.dir, fault));
         let Some(done) = done? else { continue };
-        let cas = if done.cas == Cas::Checked { done.cas } else { when.certainty(&lock) };
+        let cas = when.certainty(done.cas, &lock);
         let durability = act.settle(&anchor.dir);
         return Ok(Receipt { cas, durability, parents_created, ..done });
     }
@@ -78,7 +77,10 @@ fn create<R: Resolve>(
     contents: &[u8],
     when: &Precondition,
 ) -> Result<Option<Receipt>, Fault> {
-    let created = |file: &File| Ok(Some(act.receipt(Effect::Created, key, stamp_of(file))));
+    let created = |file: &File| {
+        let cas = if *when == Precondition::Absent { Cas::Atomic } else { Cas::Unconditional };
+        Ok(Some(Receipt { cas, ..act.receipt(Effect::Created, key, stamp_of(file)) }))
+    };
     let taken = |fault: Fault| match (fault.kind, when) {
         (ErrorKind::AlreadyExists, Precondition::None) => Ok(None),
         _ => Err(fault),
@@ -94,7 +96,7 @@ fn create<R: Resolve>(
             Err(_) => {}
         }
     }
-    let mut scratch = Scratch::new(dir, NEW_FILE).map_err(of_directory)?;
+    let mut scratch = Scratch::new(dir, NEW_FILE)?;
     fill(act, &scratch.file, contents)?;
     act.terms.cancel.check()?;
     match scratch.rename(leaf, Onto::Nothing) {
@@ -125,34 +127,32 @@ fn replace<R: Resolve>(
         expected.require(&old, meta)?;
     }
     dir.may_write(leaf)?;
+    let cas = if expected.is_some() { Cas::Atomic } else { Cas::Unconditional };
     if meta.stamp.size == contents.len() as u64 && old.holds(contents)? {
         if act.terms.durability != Durability::None {
             old.sync()?;
         }
-        return Ok(act.receipt(Effect::Unchanged, key, Some(meta.stamp)));
+        // It would be replaced if it had others: whether that is permitted does not depend on them.
+        dir.may_take(leaf, meta).map_err(of_directory)?;
+        return Ok(Receipt { cas, ..act.receipt(Effect::Unchanged, key, Some(meta.stamp)) });
     }
     let carried = Carried::from(&old, meta)?;
-    let new_scratch = |mode| Scratch::new(dir, mode).map_err(of_directory);
-    let mut scratch = new_scratch(carried.creation_mode())?;
+    let mut scratch = Scratch::new(dir, carried.creation_mode())?;
     if shed_acl(&scratch.file)? {
         drop(scratch);
-        scratch = new_scratch(0o600)?;
+        scratch = Scratch::new(dir, 0o600)?;
         shed_acl(&scratch.file)?;
     }
     let not_kept = carried.put_on(&scratch.file)?;
     fill(act, &scratch.file, contents)?;
     act.terms.cancel.check()?;
-    let cas = match expected.map(|expected| (expected, scratch.swap(leaf, expected))) {
+    let published = match expected {
         None => scratch.rename(leaf, Onto::Anything).map(|()| Cas::Unconditional),
-        Some((expected, Err(fault))) if fault.kind == ErrorKind::Unsupported => {
-            let now = dir.look(leaf)?.ok_or(Fault::new(ErrorKind::Stale))?;
-            expected.require(&Old::at(dir, leaf)?, &now)?;
-            scratch.rename(leaf, Onto::Anything).map(|()| Cas::Checked)
-        }
-        Some((_, swapped)) => swapped.map(|()| Cas::Atomic),
+        Some(expected) => scratch.swap(leaf, expected),
     };
-    let (cas, receipt) = (cas.map_err(of_directory)?, act.receipt(Effect::Replaced, key, None));
-    Ok(Receipt { cas, not_kept, after: stamp_of(&scratch.file), ..receipt })
+    let cas = published.map_err(of_directory)?;
+    let receipt = act.receipt(Effect::Replaced, key, stamp_of(&scratch.file));
+    Ok(Receipt { cas, not_kept, ..receipt })
 }
 
 fn fill<R: Resolve>(act: &Act<'_, R>, mut file: &File, contents: &[u8]) -> Result<(), Fault> {

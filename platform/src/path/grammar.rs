@@ -49,7 +49,6 @@ impl RelPath {
     }
 
     /// The root itself.
-    #[must_use]
     pub fn root() -> Self {
         Self(PathBuf::new())
     }
@@ -71,7 +70,6 @@ pub struct RootedPath {
 
 impl RootedPath {
     /// Puts `path` beneath `root`.
-    #[must_use]
     pub fn new(root: RootId, path: RelPath) -> Self {
         Self { root, path }
     }

@@ -31,8 +31,8 @@ pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
     /// Pins the deepest directory on the way that exists.
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault>;
 
-    /// Opens what `path` leads to, a symlink in the last place followed, by [`READ`](crate::dir::READ)
-    /// and perhaps more.
+    /// Opens what `path` leads to, a symlink in the last place followed, by
+    /// [`READ`](crate::dir::READ) and perhaps more.
     fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault>;
 
     /// Fails if more symlinks are on the way of the whole of `path`, the last place included, than

@@ -1,11 +1,11 @@
 //! This process resolves: name by name, from descriptor to descriptor, as the kernel would.
 //!
 //! No step follows a symlink: a link's text is read and walked in its turn, so an exchange of a
-//! directory for a link while the walk is under way can only make it fail. What a walk cannot see is
-//! that a directory it has passed was moved away, and `..` of that would lead astray. So the place
-//! it arrives at is proved in the end, by the identity of the directories above it: from the pinned
-//! directory up, until one is the root. The proof is by descriptor and never by the spelling,
-//! which lies as soon as somebody renames.
+//! directory for a link while the walk is under way can only make it fail. What a walk cannot see
+//! is that a directory it has passed was moved away, and `..` of that would lead astray. So the
+//! place it arrives at is proved in the end, by the identity of the directories above it: from the
+//! pinned directory up, until one is the root. The proof is by descriptor and never by the
+//! spelling, which lies as soon as somebody renames.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;

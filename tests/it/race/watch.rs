@@ -34,9 +34,9 @@ pub(super) struct Picture(BTreeMap<PathBuf, Node>);
 pub(super) struct Difference {
     /// Whether it may have been one call that was under way.
     ///
-    /// The kernel judges a call once, by where its directory is then, and keeps that directory where
-    /// it is until the call is done; but not the directories above. So when one of those is moved
-    /// out, a single call further down that had been allowed still ends.
+    /// The kernel judges a call once, by where its directory is then, and keeps that directory
+    /// where it is until the call is done; but not the directories above. So when one of those is
+    /// moved out, a single call further down that had been allowed still ends.
     pub(super) in_flight: bool,
     pub(super) paths: String,
 }
