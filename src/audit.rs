@@ -32,7 +32,9 @@ pub(crate) fn decided(roots: Option<&Roots>, refusal: Option<&Error>) {
             let roots: &[PathBuf] = denial.map_or(&[], |denial| &denial.roots);
             let reason = denial.map(|denial| match denial.by {
                 Layer::Mode => "mode",
-                Layer::Roots | Layer::Resolution(_) | Layer::Confinement(_) => "containment",
+                Layer::Roots | Layer::LinkText | Layer::Resolution(_) | Layer::Confinement(_) => {
+                    "containment"
+                }
             });
             let narrowest = denial.and_then(|denial| denial.narrowest).map(Mode::as_str);
             let code = error.code();

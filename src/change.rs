@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ringfence_platform::{
-    self as platform, Assurance, Confinement, ErrorKind, Fence, Mutation, Parents, RelPath,
+    self as platform, Assurance, Confinement, ErrorKind, Fence, Follow, Mutation, Parents, RelPath,
     RootedPath, Terms,
 };
 
-use crate::error::{Error, Layer, Result};
+use crate::error::{Denial, Error, Layer, Result};
 use crate::lexical;
 use crate::policy::{Decision, Grant, Policy, Unmade};
 use crate::reader::ReadOnly;
@@ -59,7 +59,7 @@ impl<'a> Change<'a> {
                 }
             })
         })?;
-        self.spare_the_roots(&targets)?;
+        self.spare_the_roots(fence, &targets)?;
         Ok(Judged { grant, fence, targets })
     }
 
@@ -74,7 +74,7 @@ impl<'a> Change<'a> {
         loop {
             let at = targets.each_ref().map(|target| target.at.clone());
             let mutation = mutation(at, passable(&targets))
-                .map_err(|error| self.malformed(fence, targets[0].shown.clone(), error))?;
+                .map_err(|error| self.malformed(targets[0].shown.clone(), error))?;
             let error = match grant.spend(fence, mutation, self.terms) {
                 Ok(receipt) => {
                     let path = targets[N - 1].shown.clone();
@@ -96,7 +96,7 @@ impl<'a> Change<'a> {
             });
             let (path, kind) = match again {
                 Ok(again) if again != targets && reaims < MAX_REAIMS => {
-                    self.spare_the_roots(&again)?;
+                    self.spare_the_roots(fence, &again)?;
                     targets = again;
                     reaims += 1;
                     continue;
@@ -113,9 +113,15 @@ impl<'a> Change<'a> {
     }
 
     /// A root itself is never removed or renamed: what it is called is not the policy's.
-    fn spare_the_roots(&self, targets: &[Target]) -> Result<()> {
+    fn spare_the_roots(&self, fence: &dyn Fence, targets: &[Target]) -> Result<()> {
         let moves = matches!(self.op, Op::Remove | Op::Rename) && self.policy.roots().is_some();
-        match targets.iter().find(|target| moves && target.at.path == RelPath::root()) {
+        let nested = moves && self.policy.has_nested();
+        let is_root = |target: &&Target| {
+            let seen = nested.then(|| fence.stat(&target.at, Follow::No));
+            target.at.path == RelPath::root()
+                || seen.is_some_and(|seen| seen.is_ok_and(|s| self.policy.is_nested(&s.key)))
+        };
+        match targets.iter().filter(|_| moves).find(is_root) {
             Some(root) => Err(self.denied(root.shown.clone(), Layer::Roots)),
             None => Ok(()),
         }
@@ -140,12 +146,12 @@ impl<'a> Change<'a> {
 
     /// What it means that a change cannot even be asked for: an absolute text of a symlink is
     /// refused in every mode.
-    fn malformed(&self, fence: &dyn Fence, path: PathBuf, error: platform::Error) -> Error {
-        let mut error = self.misaimed(fence, path, error.kind(), error);
-        if let Error::Denied(denial) = &mut error {
-            denial.narrowest = None;
+    fn malformed(&self, path: PathBuf, error: platform::Error) -> Error {
+        if error.kind() != ErrorKind::Escape {
+            return self.failed(path, error.kind(), Some(error));
         }
-        error
+        let denial = self.policy.deny(self.op, path, Layer::LinkText);
+        Error::Denied(Denial { narrowest: None, ..denial })
     }
 
     fn denied(&self, path: PathBuf, by: Layer) -> Error {

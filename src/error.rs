@@ -89,7 +89,11 @@ impl fmt::Display for Denial {
         write!(f, "cannot {op} {path:?} in {mode} mode: ")?;
         match by {
             Layer::Mode => f.write_str("the mode allows no change"),
+            Layer::Roots if self.roots.contains(path) => {
+                f.write_str("it is a writable root itself")
+            }
             Layer::Roots => f.write_str("no writable root contains it"),
+            Layer::LinkText => f.write_str("a symlink with an absolute text is made in no mode"),
             Layer::Resolution(_) => {
                 write!(f, "the fence ({by}) found that it leads out of the writable roots")
             }
@@ -108,6 +112,8 @@ pub enum Layer {
     Mode,
     /// The set of writable roots, of which none is there.
     Roots,
+    /// Nobody: a symlink with such a text is made in no mode.
+    LinkText,
     /// The fence, while it resolved the path.
     Resolution(Resolution),
     /// The acting thread, which the kernel keeps from writing elsewhere.
@@ -119,6 +125,7 @@ impl fmt::Display for Layer {
         match self {
             Self::Mode => f.pad("mode"),
             Self::Roots => f.pad("roots"),
+            Self::LinkText => f.pad("link_text"),
             Self::Resolution(resolution) => resolution.fmt(f),
             Self::Confinement(confinement) => confinement.fmt(f),
         }

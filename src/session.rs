@@ -70,6 +70,7 @@ impl SessionBuilder {
         self
     }
 
+    #[doc(hidden)]
     /// This kind of fence and no other, though the host may offer a stronger one. For tests and
     /// diagnostics.
     pub fn exactly(mut self, resolution: Resolution, confinement: Confinement) -> Self {

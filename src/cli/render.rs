@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 
 use ringfence::{
-    Assurance, Code, Denial, Enforcement, Entry, Error, Kind, Outcome, Receipt, Snapshot,
+    Assurance, Code, Denial, Enforcement, Entry, Error, Kind, Lost, Outcome, Receipt, Snapshot,
 };
 use serde_json::{Map, Value, json};
 
@@ -157,7 +157,7 @@ fn refusal(error: &Error) -> Value {
         Error::Denied(Denial { path, mode, roots, narrowest, by, .. }) => {
             object.extend(spelled("path", path.as_os_str()));
             object.insert("mode".into(), mode.as_str().into());
-            let roots = roots.iter().map(|root| root.to_string_lossy().into());
+            let roots = roots.iter().map(|root| spelled("path", root.as_os_str()).into());
             object.insert("roots".into(), Value::Array(roots.collect()));
             object.insert("narrowest".into(), narrowest.map(|mode| mode.as_str()).into());
             object.insert("by".into(), by.to_string().into());
@@ -184,7 +184,14 @@ fn received(receipt: &Receipt) -> Map<String, Value> {
         ("not_kept", not_kept.into()),
         ("parents_created", receipt.parents_created.into()),
     ];
-    fields.into_iter().map(|(key, value): (&str, Value)| (key.to_owned(), value)).collect()
+    let mut object: Map<_, _> =
+        fields.into_iter().map(|(key, value): (&str, Value)| (key.to_owned(), value)).collect();
+    for lost in &receipt.not_kept {
+        if let Lost::HardLink(names) = lost {
+            object.insert("hard_links".into(), (*names).into());
+        }
+    }
+    object
 }
 
 fn listed(entry: &Entry) -> Value {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ringfence_platform::Roots;
+use ringfence_platform::{Roots, TargetKey};
 
 use crate::error::{Denial, Layer, Result};
 use crate::lexical;
@@ -16,8 +16,8 @@ use crate::request::{Op, Request};
 pub struct Policy {
     mode: Mode,
     workspace: PathBuf,
-    /// What the mode that has roots would have, opened or not.
-    areas: Vec<PathBuf>,
+    /// What the mode that has roots would have, opened or not: the place and its identity.
+    areas: Vec<(PathBuf, TargetKey)>,
     roots: Option<Roots>,
 }
 
@@ -40,9 +40,9 @@ impl Policy {
     /// As [`writable_roots`](crate::writable_roots).
     pub fn load(mode: Mode, workspace: &Path, temps: &TempAreas) -> Result<Self> {
         let areas = roots::areas(workspace, temps)?;
-        let paths: Vec<_> = areas.iter().map(|area| area.path().to_owned()).collect();
+        let held: Vec<_> = areas.iter().map(|area| (area.path().to_owned(), area.key())).collect();
         let roots = roots::open(mode, areas)?;
-        Ok(Self { mode, workspace: paths[0].clone(), areas: paths, roots })
+        Ok(Self { mode, workspace: held[0].0.clone(), areas: held, roots })
     }
 
     /// The mode.
@@ -61,6 +61,18 @@ impl Policy {
     #[must_use]
     pub fn roots(&self) -> Option<&Roots> {
         self.roots.as_ref()
+    }
+
+    /// Whether this is a writable directory of its own that lies within another, so that the fence
+    /// takes it for an entry of that.
+    pub(crate) fn is_nested(&self, key: &TargetKey) -> bool {
+        let mut roots = self.roots.iter().flat_map(Roots::iter);
+        self.areas.iter().any(|(_, area)| area == key) && roots.all(|root| root.key() != *key)
+    }
+
+    /// Whether any is.
+    pub(crate) fn has_nested(&self) -> bool {
+        self.areas.iter().any(|(_, area)| self.is_nested(area))
     }
 
     /// Decides. No I/O and no clock, so a decision can be replayed from its inputs.
@@ -99,7 +111,7 @@ impl Policy {
             lexical::shown(request.op(), self.workspace(), raw).unwrap_or_else(|_| raw.to_owned())
         };
         let first = request.paths().map(shown).next().unwrap_or_default();
-        let within = |path: PathBuf| self.areas.iter().any(|area| path.starts_with(area));
+        let within = |path: PathBuf| self.areas.iter().any(|(area, _)| path.starts_with(area));
         // Only this one has nothing to do where a root is.
         let on_root = request.op() != Op::CreateDir
             && request.paths().map(shown).any(|path| self.is_root(&path));
@@ -115,6 +127,6 @@ impl Policy {
     /// Whether it is a writable directory itself or the whole volume: nobody is told how those
     /// could be removed.
     fn is_root(&self, path: &Path) -> bool {
-        path.parent().is_none() || self.areas.iter().any(|area| area == path)
+        path.parent().is_none() || self.areas.iter().any(|(area, _)| area == path)
     }
 }

@@ -86,6 +86,17 @@ fn only_the_fence_of_the_platform_is_unfenced() {
 }
 
 #[test]
+fn only_a_grant_is_spent_on_a_change() {
+    for (path, text) in sources("src") {
+        for (number, line) in code(&text) {
+            let asks = line.contains(".apply(") || line.contains(".submit(");
+            let place = format!("{}:{number}", path.display());
+            assert!(!asks || path == root().join("src/policy/grant.rs"), "{place}: {line}");
+        }
+    }
+}
+
+#[test]
 fn the_library_does_not_know_which_system_it_is_on() {
     for (path, text) in sources("src") {
         for (number, line) in code(&text) {

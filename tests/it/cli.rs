@@ -174,6 +174,7 @@ fn what_leads_outside_is_denied_by_whom_it_says_and_changes_nothing() {
     }
     let said = refuses(DENIED, &["ln", "-s", "/etc", "l"]);
     assert!(!said.contains("--mode"), "no mode allows an absolute text: {said}");
+    assert!(said.contains("an absolute text"), "nobody has looked where it leads: {said}");
     refuses(DENIED, &["ln", "-s", "/etc", "l", "--mode", "danger-full-access"]);
 }
 
@@ -233,6 +234,24 @@ fn what_a_person_may_not_expect_of_a_change_is_said_in_a_line() {
     let err = told(&["--workspace", "/", "write", "$ROOT/n"], "x");
     assert!(err.contains("and not confined ("), "{err}");
     assert_eq!(told(&["--mode", "danger-full-access", "write", "m"], "x"), "");
+}
+
+/// All of `/tmp` is writable, but for the name of a workspace in it.
+#[test]
+fn a_workspace_beneath_a_temp_area_is_neither_removed_nor_renamed() {
+    let place = format!("/tmp/ringfence-{}", std::process::id());
+    std::fs::create_dir(&place).unwrap();
+    std::fs::create_dir(format!("{place}/d")).unwrap();
+    let line = |line: &[&str]| finish(command(Path::new(&place), line), b"");
+    for refused in [&["rm", "-r", "."][..], &["rm", "-d", &place], &["mv", ".", "/tmp/other"]] {
+        let run = line(refused);
+        assert_eq!(run.code(), DENIED, "{run:?}");
+        assert!(!run.err.contains("--mode"), "{run:?}");
+    }
+    assert_eq!(line(&["rm", "-r", "d"]).code(), 0);
+    // By its absolute path it is an entry of the temp area for whoever has another workspace.
+    assert_eq!(run(&stage(), &["rm", "-d", &place], "").code(), 0);
+    assert!(!Path::new(&place).exists());
 }
 
 #[test]
@@ -322,6 +341,8 @@ fn json_is_one_object_with_what_the_receipt_says() {
     assert_eq!(receipt["not_kept"], serde_json::json!([]));
     assert!(["confined", "kernel", "checked"].contains(&receipt["enforcement"].as_str().unwrap()));
 
+    std::fs::hard_link(stage.root().join("f"), stage.root().join("g")).unwrap();
+    assert_eq!(json(&["write", "g", "--json"], "y")["hard_links"], 1);
     let receipt = json(&["write", "f", "--json", "--durability", "full"], "x");
     assert_eq!((&receipt["effect"], &receipt["durability"]), (&"replaced".into(), &"full".into()));
     assert_eq!(json(&["write", "n", "--new", "--json"], "x")["cas"], "atomic");
@@ -347,7 +368,7 @@ fn a_json_error_is_one_object_on_standard_error() {
     assert_eq!(error["mode"], "workspace-write");
     assert_eq!(error["narrowest"], "danger-full-access");
     assert!(["openat2", "walk"].contains(&error["by"].as_str().unwrap()), "{error}");
-    assert_eq!(error["roots"][0], stage.root().to_str().unwrap());
+    assert_eq!(error["roots"][0]["path"], stage.root().to_str().unwrap());
     assert_eq!(json(EXISTS, &["write", "f", "--new", "--json"])["code"], "FS_NOT_OBSERVED");
     let error = json(FAILED, &["write", "{x*256}", "--json"]);
     assert_eq!(

@@ -1,8 +1,8 @@
 //! Every change, written once over a pinned directory and a name in it.
 //!
-//! Each follows one order: resolve and pin, lock the entry, look at it under the lock, act with
-//! calls that take a single name. What was looked at before a lock was waited for is looked up
-//! again, so nothing is decided by what was true before.
+//! Each that replaces or removes something follows one order: resolve and pin, lock the directory,
+//! look at the entry under the lock, act with calls that take a single name. What was looked at
+//! before a lock was waited for is looked up again, so nothing is decided by what was true before.
 
 mod make;
 mod publish;
