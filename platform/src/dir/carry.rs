@@ -79,6 +79,7 @@ impl Carried {
     /// Puts everything on `file`, which is empty, and tells what could not be kept.
     pub(crate) fn put_on(self, file: &File) -> Result<Vec<Lost>, Fault> {
         let Self { uid, gid, mut mode, attributes, mut lost } = self;
+        let has_setgid = mode & SETGID != 0;
         let made = Meta::of(file)?;
         if made.uid != uid && rustix::fs::fchown(file, Some(Uid::from_raw(uid)), None).is_err() {
             lost.push(Lost::Owner);
@@ -107,7 +108,7 @@ impl Carried {
             rustix::fs::fchmod(file, Mode::from_bits_truncate(mode as RawMode))?;
         }
         // The kernel drops it in silence for a group that is not the caller's.
-        if mode & SETGID != 0 && Meta::of(file)?.mode & SETGID == 0 {
+        if has_setgid && Meta::of(file)?.mode & SETGID == 0 {
             lost.push(Lost::Setid);
         }
         Ok(lost)

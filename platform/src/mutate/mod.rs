@@ -98,7 +98,7 @@ impl<R: Resolve> Act<'_, R> {
                 Err(fault) if fault.kind == ErrorKind::AlreadyExists => {}
                 Err(fault) => return Err(of_directory(fault)),
             }
-            self.touched.set(made > 0);
+            self.touched.set(self.touched.get() || made > 0);
             self.settle(&anchor.dir);
             anchor.dir = anchor.dir.enter(&name, Hold::Readable)?;
         }

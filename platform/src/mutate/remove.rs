@@ -88,16 +88,17 @@ fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(
             return Err(Fault::new(ErrorKind::Busy));
         }
         match up.remove_dir(&level.name) {
-            Ok(()) => {
-                act.touched.set(true);
-                here = up;
-                way.pop();
-            }
             Err(fault) if fault.kind == ErrorKind::WrongKind && refills < MOST_REFILLS => {
                 refills += 1;
                 level.within = empty(act, &here)?;
             }
-            Err(fault) => return Err(fault),
+            Err(fault) if fault.kind != ErrorKind::NotFound => return Err(fault),
+            // By this change or by somebody else.
+            Ok(()) | Err(_) => {
+                act.touched.set(true);
+                here = up;
+                way.pop();
+            }
         }
     }
     Ok(())
@@ -116,6 +117,7 @@ struct Level {
 fn empty<R: Resolve>(act: &Act<'_, R>, dir: &Dir) -> Result<Vec<Name>, Fault> {
     let mut directories = Vec::new();
     for entry in dir.entries()? {
+        act.terms.cancel.check()?;
         let (name, kind) = entry?;
         if kind == Some(Kind::Dir) {
             directories.push(name);

@@ -99,10 +99,7 @@ impl Walk {
 
     /// Proves that the directory is beneath the root now, and takes the hold that was asked for.
     fn arrive(&self, root: &Root, down: Descent, hold: Hold) -> Result<Dir, Fault> {
-        let dir = match hold {
-            Hold::Place => down.dir,
-            Hold::Readable => down.dir.again(hold)?,
-        };
+        let dir = if hold == Hold::Place { down.dir } else { down.dir.again(hold)? };
         if !dir.is_beneath_by(down.names.len(), root.id)? {
             return Err(Fault::found(Errno::XDEV));
         }

@@ -1,5 +1,6 @@
 //! Every change that a fence can make, aimed at what the attacker moves.
 
+use std::cell::Cell;
 use std::io::Read;
 
 use ringfence_platform::{
@@ -17,13 +18,15 @@ pub(super) struct Scene {
     read: Option<(Stamp, Digest)>,
     /// A name that was listed in `p` last.
     listed: String,
+    /// How many writes have been tried.
+    writes: Cell<usize>,
 }
 
 impl Scene {
     pub(super) fn new(fence: &dyn Fence) -> Self {
         let ids: Vec<_> = fence.roots().iter().map(|root| root.id()).collect();
         let roots = ids.try_into().expect("the fence is around two roots");
-        Self { roots, read: None, listed: "x".to_owned() }
+        Self { roots, read: None, listed: "x".to_owned(), writes: Cell::new(0) }
     }
 
     pub(super) fn path(&self, path: &str) -> RootedPath {
@@ -36,7 +39,10 @@ impl Scene {
 
     fn write(&self, path: &str, when: Precondition) -> Mutation {
         let path = self.path(path);
-        Mutation::Write { path, contents: super::INSIDE.into(), when, parents: Parents::Require }
+        // What is there already would not be written.
+        self.writes.set(self.writes.get() + 1);
+        let contents = format!("{} {}", super::INSIDE, self.writes.get()).into_bytes();
+        Mutation::Write { path, contents, when, parents: Parents::Require }
     }
 
     fn rename(&self, from: &str, to: &str, when: Precondition) -> Mutation {
@@ -60,7 +66,7 @@ impl Scene {
         if let Ok(mut snapshot) = fence.open(&self.path("p/m")) {
             let mut text = String::new();
             snapshot.file.read_to_string(&mut text).unwrap();
-            if text != super::INSIDE {
+            if !text.starts_with(super::INSIDE) {
                 from_outside.push(format!("read {text:?}"));
             }
             self.read = Some((snapshot.stamp, Digest::of(text.as_bytes())));
@@ -137,6 +143,42 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         name: "remove a directory",
         op: Op::RemoveDir,
         change: |scene| scene.remove("p/d/k", Removal::EmptyDir),
+    },
+    Attempt {
+        name: "write further down",
+        op: Op::Write,
+        change: |scene| scene.write("p/d/y", Precondition::None),
+    },
+    Attempt {
+        name: "write further down where nothing is",
+        op: Op::CreateNew,
+        change: |scene| scene.write("p/d/z", Precondition::Absent),
+    },
+    Attempt {
+        name: "exchange further down",
+        op: Op::Rename,
+        change: |scene| Mutation::Exchange {
+            first: scene.path("p/d/y"),
+            second: scene.path("p/d/z"),
+        },
+    },
+    Attempt {
+        name: "rename further down",
+        op: Op::Rename,
+        change: |scene| scene.rename("p/d/z", "p/d/y", Precondition::None),
+    },
+    Attempt {
+        name: "create a symlink further down",
+        op: Op::Symlink,
+        change: |scene| Mutation::Symlink {
+            path: scene.path("p/d/l"),
+            text: LinkText::new("y").unwrap(),
+        },
+    },
+    Attempt {
+        name: "remove further down",
+        op: Op::RemoveFile,
+        change: |scene| scene.remove("p/d/l", Removal::File),
     },
     Attempt {
         name: "create a symlink",

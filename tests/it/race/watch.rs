@@ -64,16 +64,37 @@ impl Picture {
         if changed.is_empty() && top(after) == Some(first) {
             return None;
         }
-        // A path that only one picture has is an entry; one that both have, a directory with it.
-        let in_both = |path: &Path| self.0.contains_key(path) && after.0.contains_key(path);
-        let (directories, entries): (Vec<&PathBuf>, Vec<&PathBuf>) =
-            changed.iter().partition(|path| in_both(path));
         let in_itself = top(after) != Some(first)
-            || entries.iter().any(|path| path.parent() == Some(Path::new("")));
-        Some(Difference {
-            in_flight: !in_itself && directories.len() <= 1 && entries.len() <= 1,
-            paths: format!("{changed:?}"),
-        })
+            || changed.iter().any(|path| {
+                path.parent() == Some(Path::new("")) && self.inode(path) != after.inode(path)
+            });
+        let in_flight = !in_itself && self.is_one_call_from(after, &changed);
+        Some(Difference { in_flight, paths: format!("{changed:?}") })
+    }
+
+    /// Whether a single call can have made `after` of this: one entry made or removed, one renamed,
+    /// perhaps over another, or two exchanged, and all of it in one directory.
+    fn is_one_call_from(&self, after: &Self, changed: &[&PathBuf]) -> bool {
+        let (mut directories, mut made, mut gone, mut replaced) = (0, vec![], vec![], vec![]);
+        for path in changed {
+            match (self.inode(path), after.inode(path)) {
+                (None, Some(new)) => made.push(new),
+                (Some(old), None) => gone.push(old),
+                (Some(old), Some(new)) if old != new => replaced.push((old, new)),
+                _ => directories += 1,
+            }
+        }
+        let one = match (&made[..], &gone[..], &replaced[..]) {
+            ([], [], []) | ([_], [], []) | ([], [_], []) => true,
+            ([new], [old], []) | ([], [old], [(_, new)]) => old == new,
+            ([], [], [a, b]) => (a.0, a.1) == (b.1, b.0),
+            _ => false,
+        };
+        one && directories <= 1
+    }
+
+    fn inode(&self, path: &Path) -> Option<u64> {
+        self.0.get(path).map(|node| node.inode)
     }
 
     /// The names in the directory itself.
