@@ -287,16 +287,17 @@ impl Dir {
         };
         match rustix::fs::renameat_with(from.0, old, to.0, new, flags) {
             // EINVAL also says that a directory would lie within itself.
-            Err(Errno::INVAL | Errno::NOSYS) => match from.0.look(from.1)? {
-                None => Err(Errno::NOENT.into()),
-                Some(meta) if meta.kind == Kind::Dir && to.0.is_beneath(meta.id())? => {
-                    Err(Errno::INVAL.into())
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                let moved = from.0.look(from.1)?.ok_or(Errno::NOENT)?;
+                let there = to.0.look(to.1)?;
+                let back = there.map_or(Ok(false), |there| from.0.is_beneath(there.id()));
+                match to.0.is_beneath(moved.id())? || back? {
+                    true => Err(Errno::INVAL.into()),
+                    false if onto == Onto::Swap => Err(Errno::OPNOTSUPP.into()),
+                    false if moved.kind == Kind::Dir => Err(Errno::OPNOTSUPP.into()),
+                    false => Self::link_then_unlink(from, to),
                 }
-                Some(meta) if meta.kind != Kind::Dir && onto == Onto::Nothing => {
-                    Self::link_then_unlink(from, to)
-                }
-                Some(_) => Err(Errno::OPNOTSUPP.into()),
-            },
+            }
             done => Ok(done?),
         }
     }
