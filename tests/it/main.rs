@@ -18,6 +18,7 @@ mod effort;
 mod escape;
 mod fallback;
 mod fork;
+mod itself;
 mod kernel;
 mod matrix;
 mod metadata;
