@@ -55,7 +55,7 @@ fn tree() -> Tree {
 }
 
 /// Keeps every change of the directory waiting, until it is dropped.
-fn lock(dir: &Path) -> OwnedFd {
+pub(crate) fn lock(dir: &Path) -> OwnedFd {
     let fd = open_dir(CWD, dir).unwrap();
     flock(&fd, FlockOperation::LockExclusive).unwrap();
     fd
@@ -63,17 +63,27 @@ fn lock(dir: &Path) -> OwnedFd {
 
 /// Sees changes come as far as a directory. They are not there all the time: they come again and
 /// again until nobody has locked it.
-struct Tries(OwnedFd);
+#[derive(Debug)]
+pub(crate) struct Tries(OwnedFd);
 
 impl Tries {
-    fn at(dir: &Path) -> Self {
+    pub(crate) fn at(dir: &Path) -> Self {
+        Self::watch(dir, WatchFlags::CLOSE_NOWRITE)
+    }
+
+    /// As [`at`](Self::at), but those that come as far as reading a file.
+    pub(crate) fn to_read(file: &Path) -> Self {
+        Self::watch(file, WatchFlags::ACCESS)
+    }
+
+    fn watch(path: &Path, what: WatchFlags) -> Self {
         let seen = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
-        inotify::add_watch(&seen, dir, WatchFlags::CLOSE_NOWRITE).unwrap();
+        inotify::add_watch(&seen, path, what).unwrap();
         Self(seen)
     }
 
-    /// Returns once a change has held the directory and let it go.
-    fn wait(&self) {
+    /// Returns once a change has held the directory and let it go, or has read of the file.
+    pub(crate) fn wait(&self) {
         let deadline = Instant::now() + PATIENCE;
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(&self.0, &mut buffer);

@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::ForkResult;
 use ringfence_platform::{
-    Durability, Fence, Mutation, Options, Parents, Precondition, RelPath, RootedPath, Roots, Terms,
+    Cancel, Digest, Durability, ErrorKind, Fence, Follow, Mutation, Options, Parents, Precondition,
+    RelPath, RootedPath, Roots, Terms,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use crate::act::beneath;
+use crate::cancel::Tries;
 use crate::effort::rounds;
 use crate::stop::StopOnDrop;
 use crate::support::{
@@ -35,9 +38,28 @@ fn quick() -> Terms {
     Terms { durability: Durability::None, ..Terms::default() }
 }
 
+/// A forked process and the pipe by which it answers; killed when dropped.
+struct Forked {
+    child: Pid,
+    answer: Option<OwnedFd>,
+}
+
+impl Drop for Forked {
+    fn drop(&mut self) {
+        rustix::process::kill_process(self.child, Signal::KILL).unwrap();
+        rustix::process::waitpid(Some(self.child), WaitOptions::empty()).unwrap();
+    }
+}
+
 /// Runs `child` in a forked process and returns what it answers, or nothing if it hangs.
-#[expect(unsafe_code, reason = "no safe call forks, and what a fence does after it is a promise")]
 fn forked(child: impl FnOnce() -> String) -> Option<String> {
+    let mut forked = fork(child);
+    answer_by(forked.answer.take().expect("nobody has asked yet"), Instant::now() + PATIENCE)
+}
+
+/// Runs `child` in a forked process.
+#[expect(unsafe_code, reason = "no safe call forks, and what a fence does after it is a promise")]
+fn fork(child: impl FnOnce() -> String) -> Forked {
     let (read, write) = rustix::pipe::pipe().unwrap();
     // SAFETY: the child runs `child` alone, which calls nothing but the library under test and
     // allocates: glibc and musl keep their allocators usable after a fork. It takes no lock of the
@@ -55,11 +77,7 @@ fn forked(child: impl FnOnce() -> String) -> Option<String> {
         }
         ForkResult::Parent { child } => {
             drop(write);
-            let answer = answer_by(read, Instant::now() + PATIENCE);
-            let child = Pid::from_raw(child.as_raw()).unwrap();
-            rustix::process::kill_process(child, Signal::KILL).unwrap();
-            rustix::process::waitpid(Some(child), WaitOptions::empty()).unwrap();
-            answer
+            Forked { child: Pid::from_raw(child.as_raw()).unwrap(), answer: Some(read) }
         }
     }
 }
@@ -159,6 +177,53 @@ fn a_child_that_is_forked_in_the_middle_of_changes_does_not_hang() {
             assert!(!stage.root().join("inherited").exists(), "{kind}");
         }
     });
+}
+
+/// A child has the descriptors too, and with them what they hold locked.
+#[test]
+fn a_child_that_is_forked_while_a_directory_is_locked_does_not_keep_it_locked() {
+    in_own_process(this_test!(), || {
+        for kind in offered() {
+            let stage = Stage::new(&Tree::inside([file("big", "")]));
+            let path = stage.root().join("big");
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(BIG).unwrap();
+            let fence = open_fence(&stage.roots(), Options::default(), *kind);
+            let fence = fence.as_ref();
+            let cancel = Cancel::new();
+            let terms = Terms { cancel: cancel.clone(), ..quick() };
+            let child = std::thread::scope(|scope| {
+                let change = write_what_is_long(fence, "big");
+                let reads = Tries::to_read(&path);
+                let long = scope.spawn(move || fence.apply(change, &terms));
+                // From now on it holds the lock, for as long as nobody calls it off.
+                reads.wait();
+                let child = fork(|| {
+                    loop {
+                        std::thread::park();
+                    }
+                });
+                cancel.cancel();
+                let error = long.join().unwrap().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Cancelled, "{kind}");
+                child
+            });
+            for path in ["f", "g", "f"] {
+                drop(fence.apply(write(fence, path), &quick()).unwrap());
+            }
+            drop(child);
+        }
+    });
+}
+
+/// More than is read in many seconds, and none of it on the disk.
+const BIG: u64 = 1 << 33;
+
+/// Replaces what is at `path` if it has certain bytes, which it has not.
+fn write_what_is_long(fence: &dyn Fence, path: &str) -> Mutation {
+    let path = beneath(fence, path).unwrap();
+    let (_, stamp) = fence.stat(&path, Follow::No).unwrap().found.expect("it is there");
+    let when = Precondition::Matches { stamp, digest: Some(Digest::of(b"other")) };
+    Mutation::Write { path, contents: b"new".to_vec(), when, parents: Parents::Require }
 }
 
 #[test]

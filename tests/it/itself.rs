@@ -49,7 +49,8 @@ fn an_entry_that_is_renamed_to_or_exchanged_with_itself_stays_as_it_is() {
         let before = stage.snapshot();
         // By another way to the same directory too.
         let pairs = ["f", "d", "d/full", "empty", "l", "dangling", "one"].map(|path| (path, path));
-        for (from, to) in pairs.into_iter().chain([("d/full", "to-d/full"), ("to-d/three", "d/three")])
+        for (from, to) in
+            pairs.into_iter().chain([("d/full", "to-d/full"), ("to-d/three", "d/three")])
         {
             let renamed = rename(fence, from, to, Precondition::None).unwrap();
             assert_eq!(renamed.effect, Effect::Unchanged, "{from} to {to}");

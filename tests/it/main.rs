@@ -20,6 +20,7 @@ mod fallback;
 mod fork;
 mod itself;
 mod kernel;
+mod locking;
 mod matrix;
 mod metadata;
 mod properties;

@@ -1,12 +1,15 @@
-//! Changes that are called off while they wait for somebody.
+//! Changes that are called off while they wait for somebody, or for a long file.
 
 use std::path::Path;
 
-use ringfence_platform::{Cancel, ErrorKind, Precondition};
+use ringfence_platform::{Cancel, Digest, ErrorKind, Follow, Mutation, Precondition};
 
-use super::{Tries, lock, replace, terms, tree, write};
+use super::{Tries, at, lock, replace, terms, tree, write};
 use crate::actor::{self, Actor};
-use crate::support::{Stage, fence_on, offered, this_test};
+use crate::support::{Stage, Tree, each_fence_on, fence_on, file, offered, this_test};
+
+/// More than is read in many seconds, and none of it on the disk.
+const LONG: u64 = 1 << 33;
 
 #[test]
 fn a_change_that_waits_for_another_process_can_be_cancelled() {
@@ -93,4 +96,29 @@ fn of_two_changes_that_wait_each_is_cancelled_for_itself() {
         });
         stage.assert_unchanged(&before);
     }
+}
+
+#[test]
+fn a_change_that_compares_a_long_file_can_be_cancelled() {
+    each_fence_on(&Tree::inside([file("long", ""), file("f", "other")]), |stage, fence| {
+        let path = stage.root().join("long");
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(LONG).unwrap();
+        let (_, stamp) = fence.stat(&at(fence, "long"), Follow::No).unwrap().found.unwrap();
+        let when = || Precondition::Matches { stamp, digest: Some(Digest::of(b"other")) };
+        let (from, to) = (at(fence, "f"), at(fence, "long"));
+        let changes = [write(fence, "long", when()), Mutation::Rename { from, to, when: when() }];
+        for change in changes {
+            let cancel = Cancel::new();
+            let reads = Tries::to_read(&path);
+            std::thread::scope(|scope| {
+                let comparing = scope.spawn(|| fence.apply(change, &terms(&cancel)));
+                reads.wait();
+                cancel.cancel();
+                let error = comparing.join().unwrap().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Cancelled);
+            });
+            assert_eq!(path.metadata().unwrap().len(), LONG);
+            assert_eq!(std::fs::read(stage.root().join("f")).unwrap(), b"other");
+        }
+    });
 }
