@@ -10,7 +10,8 @@ use ringfence_platform::{
     Confinement, Digest, Durability, Fence, Mutation, Options, Parents, Precondition, RelPath,
     Removal, Resolution, RootedPath, Roots, Terms,
 };
-use rustix::fs::Access;
+use rustix::fs::{Access, Mode};
+use rustix::process::umask;
 
 use crate::actor;
 use crate::strace;
@@ -301,6 +302,8 @@ fn each_change_takes_the_calls_of_its_budget_and_no_other() {
 
 /// Everything some times, so that what is done once is not counted, and then between marks.
 fn do_everything(root: &str) {
+    // With another, a new file would not get the mode of the old one by being made.
+    umask(Mode::from_raw_mode(0o022));
     let fence = open_fence(&Roots::open([root]).unwrap(), Options::default(), COUNTED);
     let fence = fence.as_ref();
     let terms = Terms { durability: Durability::None, ..Terms::default() };

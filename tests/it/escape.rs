@@ -183,6 +183,13 @@ fn a_new_link_stays_beneath_its_root() {
             ("d/new", "../.."),
             ("d/e/new", "../../../ROOT"),
             ("up/d/new", "../../out"),
+            // Where a name leads that is not there yet nobody can say, nor what is above that.
+            ("new", "missing/.."),
+            ("new", "missing/../d"),
+            ("new", "d/missing/../e"),
+            ("new", "d/e/missing/../../e"),
+            ("d/new", "../missing/../d"),
+            ("d/new", "missing/./../e"),
         ];
         for (path, text) in outside {
             assert_eq!(link(path, text), Some(ErrorKind::Escape), "{path} -> {text}");

@@ -20,6 +20,7 @@ mod fallback;
 mod fork;
 mod itself;
 mod kernel;
+mod limits;
 mod locking;
 mod matrix;
 mod metadata;
@@ -27,10 +28,12 @@ mod properties;
 mod publish;
 mod race;
 mod raw;
+mod remains;
 mod session;
 mod stop;
 mod strace;
 mod support;
+mod temps;
 
 /// A file that no `mod` line names is a test that nobody runs.
 #[test]

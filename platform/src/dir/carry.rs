@@ -238,3 +238,71 @@ fn whole(read: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Er
         told => told.map(|length| little[..length].to_vec()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const SIZE: usize = 100_000;
+
+    /// A file that begins with `SIZE` bytes and goes on for long after them, as one does that
+    /// somebody appends to.
+    fn that_has_grown() -> (Old, Vec<u8>) {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes = vec![b'x'; SIZE];
+        file.write_all(&bytes).unwrap();
+        file.set_len(1 << 30).unwrap();
+        (Old::Open(file), bytes)
+    }
+
+    /// How many bytes this thread has read so far, where the system counts them.
+    fn read_so_far() -> Option<usize> {
+        let counts = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+        counts.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse().ok()
+    }
+
+    #[test]
+    fn of_a_file_that_grows_little_more_is_compared_than_was_expected() {
+        let (old, bytes) = that_has_grown();
+        let before = read_so_far();
+        let has = old.has(&Digest::of(&bytes), SIZE as u64, &Cancel::never());
+        assert!(!has.unwrap(), "it has more");
+        let read = read_so_far().zip(before).map_or(0, |(after, before)| after - before);
+        // A piece beyond the end, and the counts themselves.
+        assert!(read <= SIZE + 2 * PIECE, "{read} bytes were read");
+    }
+
+    #[test]
+    fn a_file_that_never_ends_is_not_the_expected_one() {
+        let endless = Old::Open(File::open("/dev/zero").unwrap());
+        for size in [0, 1, PIECE, PIECE + 1, SIZE] {
+            let digest = Digest::of(&vec![0; size]);
+            assert!(!endless.has(&digest, size as u64, &Cancel::never()).unwrap(), "{size}");
+        }
+    }
+
+    #[test]
+    fn exactly_the_expected_bytes_are_the_expected_version() {
+        for size in [0, 1, PIECE - 1, PIECE, PIECE + 1, SIZE] {
+            let mut file = tempfile::tempfile().unwrap();
+            let bytes = vec![b'x'; size];
+            file.write_all(&bytes).unwrap();
+            let old = Old::Open(file);
+            let has = |digest, size| old.has(&digest, size as u64, &Cancel::never()).unwrap();
+            assert!(has(Digest::of(&bytes), size), "{size}");
+            assert!(!has(Digest::of(&bytes), size + 1), "{size}");
+            assert!(!has(Digest::of(b"other"), size), "{size}");
+        }
+    }
+
+    #[test]
+    fn a_comparison_that_is_cancelled_is_no_verdict() {
+        let (old, bytes) = that_has_grown();
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let fault = old.has(&Digest::of(&bytes), SIZE as u64, &cancel).unwrap_err();
+        assert_eq!(fault.kind, ErrorKind::Cancelled);
+    }
+}

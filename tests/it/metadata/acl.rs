@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::{SOMEBODY, as_root_and_user, lost, mode_of, replacements, set_mode, write};
 use crate::support::{Base, Tree, each_fence_on, file, say, this_test};
 
-const ACCESS: &str = "system.posix_acl_access";
+pub(super) const ACCESS: &str = "system.posix_acl_access";
 const DEFAULT: &str = "system.posix_acl_default";
 
 const USER_OBJ: u16 = 0x01;
@@ -33,16 +33,21 @@ fn acl(entries: &[(u16, u16, Option<u32>)]) -> Vec<u8> {
 
 /// Somebody may read and write, the group read, and others nothing.
 fn for_somebody() -> Vec<u8> {
+    list(SOMEBODY, 4, 0)
+}
+
+/// The owner and `user` may read and write; the group and others have these rights.
+pub(super) fn list(user: u32, group: u16, others: u16) -> Vec<u8> {
     acl(&[
         (USER_OBJ, 6, None),
-        (USER, 6, Some(SOMEBODY)),
-        (GROUP_OBJ, 4, None),
+        (USER, 6, Some(user)),
+        (GROUP_OBJ, group, None),
         (MASK, 6, None),
-        (OTHER, 0, None),
+        (OTHER, others, None),
     ])
 }
 
-fn set(path: &Path, name: &str, value: &[u8]) -> Result<(), Errno> {
+pub(super) fn set(path: &Path, name: &str, value: &[u8]) -> Result<(), Errno> {
     rustix::fs::setxattr(path, name, value, XattrFlags::empty())
 }
 
@@ -62,7 +67,7 @@ pub(super) fn open_to_somebody(dir: &Path) -> Result<(), Errno> {
     set(dir, DEFAULT, &default_for_somebody())
 }
 
-fn get(path: &Path, name: &str) -> Option<Vec<u8>> {
+pub(super) fn get(path: &Path, name: &str) -> Option<Vec<u8>> {
     let mut value = vec![0; 1_024];
     match rustix::fs::getxattr(path, name, &mut value[..]) {
         Ok(length) => {

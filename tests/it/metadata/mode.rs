@@ -67,24 +67,27 @@ fn a_new_file_and_a_new_directory_get_what_the_umask_leaves() {
 
 #[test]
 fn what_is_made_in_a_setgid_directory_gets_its_group() {
-    as_root(this_test!(), || {
-        each_fence_on(&Tree::inside([dir("d"), file("d/old", "old")]), |stage, fence| {
-            let place = stage.root().join("d");
-            std::os::unix::fs::chown(&place, None, Some(SOME_GROUP)).unwrap();
-            set_mode(&place, 0o2775);
-            drop(write(fence, "d/f", Precondition::Absent).unwrap());
-            drop(write(fence, "d/e/f", Precondition::None).unwrap());
-            let group = |path: &str| stage.root().join(path).metadata().unwrap().gid();
-            for path in ["d/f", "d/e", "d/e/f"] {
-                assert_eq!(group(path), SOME_GROUP, "{path}");
-            }
-            assert_eq!(mode_of(&stage.root().join("d/e")), 0o2755, "as mkdir(2) makes it");
-            // One that is replaced keeps the group it has.
-            for when in replacements(fence, "d/old") {
-                let receipt = write(fence, "d/old", when).unwrap();
-                assert_eq!((group("d/old"), lost(&receipt)), (0, vec![]));
-            }
-        });
+    let test = this_test!();
+    in_own_process(test, || as_root(test, || with_umask(0o022, in_a_setgid_directory)));
+}
+
+fn in_a_setgid_directory() {
+    each_fence_on(&Tree::inside([dir("d"), file("d/old", "old")]), |stage, fence| {
+        let place = stage.root().join("d");
+        std::os::unix::fs::chown(&place, None, Some(SOME_GROUP)).unwrap();
+        set_mode(&place, 0o2775);
+        drop(write(fence, "d/f", Precondition::Absent).unwrap());
+        drop(write(fence, "d/e/f", Precondition::None).unwrap());
+        let group = |path: &str| stage.root().join(path).metadata().unwrap().gid();
+        for path in ["d/f", "d/e", "d/e/f"] {
+            assert_eq!(group(path), SOME_GROUP, "{path}");
+        }
+        assert_eq!(mode_of(&stage.root().join("d/e")), 0o2755, "as mkdir(2) makes it");
+        // One that is replaced keeps the group it has.
+        for when in replacements(fence, "d/old") {
+            let receipt = write(fence, "d/old", when).unwrap();
+            assert_eq!((group("d/old"), lost(&receipt)), (0, vec![]));
+        }
     });
 }
 

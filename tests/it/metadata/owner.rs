@@ -7,9 +7,9 @@ use std::process::Command;
 
 use ringfence_platform::Roots;
 
-use super::{SOME_GROUP, SOMEBODY, as_root, lost, mode_of, replacements, set_mode, write};
+use super::{SOME_GROUP, SOMEBODY, acl, as_root, lost, mode_of, replacements, set_mode, write};
 use crate::actor::{self, Actor};
-use crate::support::{Stage, Tree, each_fence_on, fences_on, file, offered, say, this_test};
+use crate::support::{Base, Stage, Tree, each_fence_on, fences_on, file, offered, say, this_test};
 
 /// The user and the group that root becomes here.
 const NOBODY: u32 = 65_534;
@@ -49,10 +49,15 @@ fn set_state(path: &Path, (user, group, mode): State) {
 struct Before {
     dir: State,
     file: State,
+    /// The file's access control list.
+    list: Option<Vec<u8>>,
 }
 
 /// The user's own directory.
 const OWN: State = (NOBODY, NOBODY, 0o755);
+
+/// One that gives what is made in it a group that the user is not in.
+const IN_GROUP: State = (NOBODY, SOME_GROUP, 0o2775);
 
 #[test]
 fn a_user_keeps_what_is_possible_and_is_told_the_rest() {
@@ -67,15 +72,45 @@ fn a_user_keeps_what_is_possible_and_is_told_the_rest() {
         (OWN, (SOMEBODY, SOME_GROUP, 0o666), "group owner", (NOBODY, NOBODY, 0o666)),
         (OWN, (SOMEBODY, NOBODY, 0o4767), "owner setid", (NOBODY, NOBODY, 0o767)),
         // The directory gives what is new its own group.
-        ((NOBODY, SOME_GROUP, 0o2775), (NOBODY, NOBODY, 0o640), "", (NOBODY, NOBODY, 0o640)),
+        (IN_GROUP, (NOBODY, NOBODY, 0o640), "", (NOBODY, NOBODY, 0o640)),
+        // To a group that the user is not in no file is given with setgid, and nobody is told.
+        (IN_GROUP, (NOBODY, SOME_GROUP, 0o2644), "setid", (NOBODY, SOME_GROUP, 0o644)),
+        (IN_GROUP, (NOBODY, SOME_GROUP, 0o664), "", (NOBODY, SOME_GROUP, 0o664)),
     ];
     play(this_test!(), |run| {
         for (dir, file, told, after) in cases {
-            let (answer, stage) = run(&Before { dir, file });
+            let (answer, stage) = run(&Before { dir, file, list: None });
             assert_eq!(answer, format!("made, lost {told}"), "{file:?}");
             let path = stage.root().join("f");
             assert_eq!(state(&path), after, "{file:?}");
             assert!(std::fs::read(&path).unwrap().starts_with(super::NEW));
+        }
+    });
+}
+
+/// The bits of the group are the most that a list allows to those it names, so they must not be
+/// left to the group when the list is gone.
+#[test]
+fn a_list_that_is_lost_with_its_group_leaves_nobody_with_more_rights() {
+    let list = |group, others| Some(acl::list(SOMEBODY, group, others));
+    let cases = [
+        ((NOBODY, SOME_GROUP, 0o660), list(4, 0), "acl group", (NOBODY, NOBODY, 0o600)),
+        ((NOBODY, SOME_GROUP, 0o664), list(4, 4), "acl group", (NOBODY, NOBODY, 0o644)),
+        ((SOMEBODY, SOME_GROUP, 0o666), list(4, 6), "acl group owner", (NOBODY, NOBODY, 0o666)),
+        // Where the group is kept, the list is.
+        ((NOBODY, NOBODY, 0o660), list(4, 0), "", (NOBODY, NOBODY, 0o660)),
+    ];
+    play(this_test!(), |run| {
+        if acl::open_to_somebody(Base::new().path()).is_err() {
+            return say("left out: lists that are lost: no access control lists");
+        }
+        for (file, list, told, after) in &cases {
+            let (answer, stage) = run(&Before { dir: OWN, file: *file, list: list.clone() });
+            assert_eq!(answer, format!("made, lost {told}"), "{file:?}");
+            let path = stage.root().join("f");
+            assert_eq!(state(&path), *after, "{file:?}");
+            let kept = acl::get(&path, acl::ACCESS);
+            assert_eq!(kept, list.clone().filter(|_| told.is_empty()), "{file:?}");
         }
     });
 }
@@ -91,7 +126,7 @@ fn a_file_that_the_caller_may_not_write_or_not_remove_is_refused_and_stays() {
     ];
     play(this_test!(), |run| {
         for (dir, file) in cases {
-            let (answer, stage) = run(&Before { dir, file });
+            let (answer, stage) = run(&Before { dir, file, list: None });
             assert_eq!(answer, "refused, Denied", "{file:?}");
             assert_eq!(state(&stage.root().join("f")), file);
             assert_eq!(std::fs::read(stage.root().join("f")).unwrap(), b"old");
@@ -117,6 +152,9 @@ fn play(test: &'static str, cases: impl Fn(&dyn Fn(&Before) -> (String, Stage)))
                 cases(&|before| {
                     let stage = Stage::new(&Tree::inside([file("f", "old")]));
                     set_state(&stage.root().join("f"), before.file);
+                    if let Some(list) = &before.list {
+                        acl::set(&stage.root().join("f"), acl::ACCESS, list).unwrap();
+                    }
                     set_state(stage.root(), before.dir);
                     let mut command = Command::new(std::env::current_exe().unwrap());
                     command.uid(NOBODY).gid(NOBODY);
