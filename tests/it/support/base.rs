@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,7 +39,12 @@ impl Base {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("rf-{}-{number}", std::process::id()));
             match std::fs::create_dir(&path) {
-                Ok(()) => return Self { path },
+                Ok(()) => {
+                    // Whatever the umask is, others may pass.
+                    let open = std::fs::Permissions::from_mode(0o755);
+                    std::fs::set_permissions(&path, open).unwrap();
+                    return Self { path };
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => panic!("cannot make {}: {error}", path.display()),
             }
