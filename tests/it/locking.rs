@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ringfence_platform::{
-    Durability, Effect, ErrorKind, Fence, Follow, Mutation, Parents, Precondition, Receipt,
+    Cancel, Durability, Effect, ErrorKind, Fence, Follow, Mutation, Parents, Precondition, Receipt,
     Removal, Result, Terms,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -14,8 +14,12 @@ use crate::act::beneath;
 use crate::cancel::{Tries, lock};
 use crate::support::{Tree, dir, each_fence_on, file, link};
 
+fn quick() -> Terms {
+    Terms { durability: Durability::None, ..Terms::default() }
+}
+
 fn apply(fence: &dyn Fence, mutation: Mutation) -> Result<Receipt> {
-    fence.apply(mutation, &Terms { durability: Durability::None, ..Terms::default() })
+    fence.apply(mutation, &quick())
 }
 
 fn write(fence: &dyn Fence, path: &str, when: Precondition) -> Mutation {
@@ -95,27 +99,33 @@ fn tree() -> Tree {
     Tree::inside(d.into_iter().chain([file("e/f", "other"), link("l", "d/f")]))
 }
 
-/// Each of `changes` is made only when nobody holds `locked` any more.
+/// None of `changes` is made while somebody holds `locked`, and each could be once nobody does.
 fn each_waits_for(locked: &str, changes: &[Change]) {
-    for change in changes {
-        each_fence_on(&tree(), |stage, fence| {
-            let (change, place) = (change(fence), stage.root().join(locked));
+    each_fence_on(&tree(), |stage, fence| {
+        let place = stage.root().join(locked);
+        let held = lock(&place);
+        let before = stage.snapshot();
+        for change in changes {
+            let change = change(fence);
             let shown = format!("{change:?}");
-            let before = stage.snapshot();
+            let cancel = Cancel::new();
+            let terms = Terms { cancel: cancel.clone(), ..quick() };
             std::thread::scope(|scope| {
-                let (held, tries) = (lock(&place), Tries::at(&place));
-                let waiting = scope.spawn(|| apply(fence, change));
+                let tries = Tries::at(&place);
+                let waiting = scope.spawn(|| fence.apply(change, &terms));
                 // It comes again, so it has not been made when it came first.
                 tries.wait();
                 tries.wait();
-                assert!(!waiting.is_finished(), "{shown}");
-                stage.assert_unchanged(&before);
-                drop(held);
-                let receipt = waiting.join().unwrap().unwrap();
-                assert_ne!(receipt.effect, Effect::Unchanged, "{shown}");
+                cancel.cancel();
+                let error = waiting.join().unwrap().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Cancelled, "{shown}");
             });
-        });
-    }
+            stage.assert_unchanged(&before);
+        }
+        drop(held);
+        let receipt = apply(fence, changes[0](fence)).unwrap();
+        assert_ne!(receipt.effect, Effect::Unchanged);
+    });
 }
 
 #[test]
@@ -127,6 +137,18 @@ fn every_change_of_an_entry_waits_for_the_lock_of_its_directory() {
 fn a_change_of_two_directories_waits_for_the_lock_of_each() {
     each_waits_for("d", BETWEEN_TWO);
     each_waits_for("e", BETWEEN_TWO);
+}
+
+#[test]
+fn a_change_of_one_directory_does_not_wait_for_itself() {
+    for change in IN_ONE {
+        each_fence_on(&tree(), |_, fence| {
+            let change = change(fence);
+            let shown = format!("{change:?}");
+            let receipt = apply(fence, change);
+            assert_ne!(receipt.expect(&shown).effect, Effect::Unchanged, "{shown}");
+        });
+    }
 }
 
 /// A place is looked up again after a wait: another directory may have its name by then.

@@ -7,18 +7,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ringfence_platform::{
     Durability, Effect, Error, ErrorKind, Fence, LinkText, Mutation, Parents, Precondition,
-    Receipt, Removal, Result, Terms,
+    Receipt, Removal, Result, Roots, Terms,
 };
 use rustix::fs::Mode;
 use rustix::mount::{MountFlags, mount};
 use rustix::process::umask;
 
 use crate::act::beneath;
+use crate::actor;
 use crate::effort::rounds;
 use crate::stop::StopOnDrop;
+use crate::strace;
 use crate::support::{
-    Stage, Tree, as_user, dir, each_fence, each_fence_on, fence_on, file, in_own_process, link,
-    mode, offered, this_test, tmpfs, with_own_mounts,
+    Stage, Tree, as_user, dir, each_fence, each_fence_on, fence_on, fences_on, file,
+    in_own_process, link, mode, offered, this_test, tmpfs, with_own_mounts,
 };
 
 fn apply(fence: &dyn Fence, mutation: Mutation) -> Result<Receipt> {
@@ -104,22 +106,25 @@ fn a_removal_that_is_denied_says_whether_it_removed_something() {
     });
 }
 
-/// How often a directory is removed that others fill.
+/// How often a directory is removed that others work in.
 const REMOVALS: usize = 20;
 
-/// Makes the same file and the same directory in `dir` for as long as that is there.
-fn fill(dir: &Path, made: &AtomicUsize, stop: &AtomicBool) {
+/// Makes, renames and removes the same few things in `dir` for as long as that is there.
+fn work_in(dir: &Path, made: &AtomicUsize, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) && dir.exists() {
-        // Either may be there still, or be gone with what it is in.
+        // Each may be there still, or be gone with what it is in.
         drop(std::fs::create_dir(dir.join("d")));
-        drop(std::fs::write(dir.join("d/f"), ""));
-        drop(std::fs::write(dir.join("f"), ""));
+        for name in ["d/f", "f", "g", "h"] {
+            drop(std::fs::write(dir.join(name), ""));
+        }
+        drop(std::fs::rename(dir.join("f"), dir.join("d/g")));
+        drop(std::fs::remove_file(dir.join("g")));
         made.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 #[test]
-fn a_directory_that_others_fill_is_removed_or_an_error_says_what_is_gone() {
+fn a_directory_that_others_work_in_is_removed_or_an_error_says_that_a_part_is_gone() {
     each_fence_on(&Tree::inside([]), |stage, fence| {
         for _ in 0..rounds(REMOVALS) {
             let place = stage.root().join("d");
@@ -128,7 +133,7 @@ fn a_directory_that_others_fill_is_removed_or_an_error_says_what_is_gone() {
             let result = std::thread::scope(|scope| {
                 let _stop = StopOnDrop(&stop);
                 for _ in 0..2 {
-                    scope.spawn(|| fill(&place, &made, &stop));
+                    scope.spawn(|| work_in(&place, &made, &stop));
                 }
                 while made.load(Ordering::Relaxed) < 2 {
                     std::thread::yield_now();
@@ -146,6 +151,27 @@ fn a_directory_that_others_fill_is_removed_or_an_error_says_what_is_gone() {
             assert!(!place.exists());
         }
     });
+}
+
+/// As if somebody filled it between each look into it and its removal.
+#[test]
+fn a_directory_that_is_never_found_empty_is_given_up() {
+    if let Some((_, words)) = actor::part() {
+        let fences = fences_on(&Roots::open(&words).unwrap());
+        let answers = fences.iter().map(|fence| told(remove(fence.as_ref(), "d")));
+        return actor::tell(format_args!("{:?}", answers.collect::<Vec<_>>()));
+    }
+    let test = this_test!();
+    if !strace::is_there(test) {
+        return;
+    }
+    let stage = Stage::new(&Tree::inside([dir("d")]));
+    let before = stage.snapshot();
+    let never = ["--seccomp-bpf", "-e", "trace=unlinkat", "-e", "inject=unlinkat:error=ENOTEMPTY"];
+    let traced = strace::run(&never, test, "remover", &[stage.root().to_str().unwrap()]);
+    let each = vec![(ErrorKind::WrongKind, false); offered().len()];
+    assert_eq!(traced.said, format!("{each:?}"));
+    stage.assert_unchanged(&before);
 }
 
 #[test]
