@@ -37,18 +37,20 @@ fn take_all() -> Vec<OwnedFd> {
 #[test]
 fn without_descriptors_no_weaker_fence_takes_the_place_of_the_strongest() {
     in_own_process(this_test!(), || {
-        let strongest = offered()[0];
+        let [strongest, _, ..] = offered() else {
+            return say("left out: a weaker fence for want of descriptors: there is only one");
+        };
         let stage = Stage::new(&Tree::inside([]));
         let roots = stage.roots();
         let weakest = Options { at_least: Enforcement::Checked, ..Options::default() };
-        assert_eq!(FenceKind::of(open(&roots, weakest).unwrap().as_ref()), strongest);
+        assert_eq!(FenceKind::of(open(&roots, weakest).unwrap().as_ref()), *strongest);
         let mut taken = take_all();
         let mut opened = 0;
         for left in 0..=ENOUGH {
             match open(&roots, weakest) {
                 Ok(fence) => {
                     let kind = FenceKind::of(fence.as_ref());
-                    assert_eq!(kind, strongest, "with {left} descriptors");
+                    assert_eq!(kind, *strongest, "with {left} descriptors");
                     opened += 1;
                 }
                 Err(error) => assert_ne!(error.kind(), ErrorKind::TooWeak, "{left}: {error:?}"),

@@ -181,6 +181,6 @@ fn replace(way: &str, words: &[String]) {
 }
 
 fn is_closed_to_others(path: &Path) -> bool {
-    let mut on_the_way = path.ancestors().skip(1);
+    let mut on_the_way = path.ancestors();
     on_the_way.any(|dir| mode_of(dir) & 0o001 == 0)
 }

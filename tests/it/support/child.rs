@@ -131,11 +131,12 @@ fn unshare() -> Option<Command> {
     works.then(command)
 }
 
-/// The first directory on the way to `path` or to this program that others cannot pass.
+/// The first directory on the way to `path` or to this program that others cannot pass, or the
+/// program itself.
 fn closed_to_others(path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt;
     let program = std::env::current_exe().unwrap();
-    let on_the_way = path.ancestors().skip(1).chain(program.ancestors().skip(1));
+    let on_the_way = path.ancestors().skip(1).chain(program.ancestors());
     on_the_way
         .filter(|dir| {
             dir.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o001 == 0)
