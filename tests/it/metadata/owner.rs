@@ -67,6 +67,7 @@ fn a_user_keeps_what_is_possible_and_is_told_the_rest() {
         // The new group must not get what was meant for the old one.
         (OWN, (NOBODY, SOME_GROUP, 0o664), "group", (NOBODY, NOBODY, 0o644)),
         (OWN, (NOBODY, SOME_GROUP, 0o660), "group", (NOBODY, NOBODY, 0o600)),
+        (OWN, (NOBODY, SOME_GROUP, 0o2644), "group setid", (NOBODY, NOBODY, 0o644)),
         (OWN, (NOBODY, SOME_GROUP, 0o670), "group", (NOBODY, NOBODY, 0o600)),
         (OWN, (NOBODY, SOME_GROUP, 0o646), "group", (NOBODY, NOBODY, 0o646)),
         (OWN, (SOMEBODY, SOME_GROUP, 0o666), "group owner", (NOBODY, NOBODY, 0o666)),
