@@ -46,7 +46,9 @@ pub(crate) fn decided(roots: Option<&Roots>, refusal: Option<&Error>) {
 pub(crate) fn ended(request: &Request, result: &Result<Outcome, Error>, elapsed: Duration) {
     let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
     match result {
-        Ok(Outcome::Changed { receipt, .. }) => done(request, receipt, elapsed_us),
+        Ok(Outcome::Changed { receipt, .. } | Outcome::Edited { receipt, .. }) => {
+            done(request, receipt, elapsed_us);
+        }
         Ok(Outcome::Opened { .. } | Outcome::Listed { .. }) => {}
         Err(error) => {
             let (code, os_error) = (error.code(), error.os_error().map(ToString::to_string));
@@ -60,6 +62,7 @@ fn done(request: &Request, receipt: &Receipt, elapsed_us: u64) {
         Request::Write { contents, .. } => Some(contents.len()),
         Request::Read { .. }
         | Request::List { .. }
+        | Request::Edit { .. }
         | Request::CreateDir { .. }
         | Request::Remove { .. }
         | Request::Rename { .. }
@@ -83,6 +86,11 @@ fn denial(error: &Error) -> Option<&Denial> {
     match error {
         Error::Denied(denial) => Some(denial),
         Error::Failed { .. }
+        | Error::Unreadable { .. }
+        | Error::EditNotFound { .. }
+        | Error::AmbiguousEdit { .. }
+        | Error::NotText { .. }
+        | Error::TooLarge { .. }
         | Error::WrongFence { .. }
         | Error::Unavailable { .. }
         | Error::PolicyInvalid { .. } => None,

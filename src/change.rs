@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ringfence_platform::{
     self as platform, Assurance, Confinement, ErrorKind, Fence, Follow, Mutation, Parents, RelPath,
-    RootedPath, Terms,
+    RootedPath, Snapshot, Terms,
 };
 
 use crate::error::{Denial, Error, Layer, Result};
@@ -90,22 +90,50 @@ impl<'a> Change<'a> {
                     error
                 }
             };
-            let again = each(&targets, |target| {
-                let again = self.aim(fence).through_links(target.shown.clone());
-                again.map_err(|kind| (target.shown.clone(), kind))
-            });
-            let (path, kind) = match again {
-                Ok(again) if again != targets && reaims < MAX_REAIMS => {
-                    self.spare_the_roots(fence, &again)?;
-                    targets = again;
-                    reaims += 1;
-                    continue;
-                }
-                Ok(_) => (culprit(&targets, &error), error.kind()),
-                Err(miss) => miss,
-            };
-            return Err(self.misaimed(fence, path, kind, error));
+            self.aim_again(fence, &mut targets, &mut reaims, error)?;
         }
+    }
+
+    /// Opens the file that the change is about, by the fence and thus beneath its root.
+    pub(crate) fn open(&self, judged: &mut Judged<'a, 1>) -> Result<(PathBuf, Snapshot)> {
+        let Judged { fence, targets, .. } = judged;
+        let mut reaims = 0;
+        loop {
+            let path = targets[0].shown.clone();
+            match fence.open(&targets[0].at) {
+                Ok(snapshot) => return Ok((path, snapshot)),
+                Err(error) if matches!(error.kind(), ErrorKind::Escape | ErrorKind::Loop) => {
+                    self.aim_again(*fence, targets, &mut reaims, error)?;
+                }
+                Err(error) => return Err(target::failed(self.op, path, error)),
+            }
+        }
+    }
+
+    /// Finds another spelling of each place after the fence has not taken one, or says what that
+    /// means.
+    fn aim_again<const N: usize>(
+        &self,
+        fence: &'a dyn Fence,
+        targets: &mut [Target; N],
+        reaims: &mut usize,
+        error: platform::Error,
+    ) -> Result<()> {
+        let again = each(targets, |target| {
+            let again = self.aim(fence).through_links(target.shown.clone());
+            again.map_err(|kind| (target.shown.clone(), kind))
+        });
+        let (path, kind) = match again {
+            Ok(again) if again != *targets && *reaims < MAX_REAIMS => {
+                self.spare_the_roots(fence, &again)?;
+                *targets = again;
+                *reaims += 1;
+                return Ok(());
+            }
+            Ok(_) => (culprit(targets, &error), error.kind()),
+            Err(miss) => miss,
+        };
+        Err(self.misaimed(fence, path, kind, error))
     }
 
     fn aim(&self, fence: &'a dyn Fence) -> Aim<'a> {

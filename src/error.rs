@@ -9,6 +9,7 @@ use ringfence_platform::{Confinement, Enforcement, ErrorKind, Resolution};
 
 use crate::mode::Mode;
 use crate::request::Op;
+use crate::text::{NotText, Unedited};
 
 /// The result of a request.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -34,6 +35,52 @@ pub enum Error {
         kind: ErrorKind,
         /// The fence's own account of it, where a fence was asked.
         source: Option<ringfence_platform::Error>,
+    },
+    /// A file was opened and could not be read.
+    #[error("cannot {op} {path:?}: it could not be read")]
+    Unreadable {
+        /// What was asked for.
+        op: Op,
+        /// The file.
+        path: PathBuf,
+        /// The system's own error.
+        source: io::Error,
+    },
+    /// The text to replace is not in the file.
+    #[error("cannot edit {path:?}: the text to replace is not in it")]
+    EditNotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The text to replace is in the file more than once.
+    #[error("cannot edit {path:?}: the text to replace is in it {matches} times")]
+    AmbiguousEdit {
+        /// The file.
+        path: PathBuf,
+        /// How often; overlapping occurrences count.
+        matches: usize,
+    },
+    /// The file is not text.
+    #[error("cannot {op} {path:?}: {why}")]
+    NotText {
+        /// What was asked for.
+        op: Op,
+        /// The file.
+        path: PathBuf,
+        /// What it is that is no text.
+        why: NotText,
+    },
+    /// The file is larger than is taken as text.
+    #[error("cannot {op} {path:?}: it has {size} bytes, and {limit} is the most")]
+    TooLarge {
+        /// What was asked for.
+        op: Op,
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+        /// The largest that is taken, in bytes.
+        limit: u64,
     },
     /// The fence is not the one that the grant is for, so nothing was done.
     #[error("cannot {op} {path:?}: the fence is not on the roots that were granted")]
@@ -150,6 +197,14 @@ pub enum Code {
     FsNotObserved,
     /// What is there is not the version that was required.
     FsStaleVersion,
+    /// The file is not text.
+    FsNotText,
+    /// The file is larger than a limit.
+    FsTooLarge,
+    /// The text to replace is not there.
+    FsEditNotFound,
+    /// The text to replace is there more than once.
+    FsAmbiguousEdit,
     /// Any other failure of the system; [`Error::reason`] says more.
     FsIoError,
     /// The caller cancelled.
@@ -172,6 +227,10 @@ impl Code {
             Self::FsNotDirectory => "FS_NOT_DIRECTORY",
             Self::FsNotObserved => "FS_NOT_OBSERVED",
             Self::FsStaleVersion => "FS_STALE_VERSION",
+            Self::FsNotText => "FS_NOT_TEXT",
+            Self::FsTooLarge => "FS_TOO_LARGE",
+            Self::FsEditNotFound => "FS_EDIT_NOT_FOUND",
+            Self::FsAmbiguousEdit => "FS_AMBIGUOUS_EDIT",
             Self::FsIoError => "FS_IO_ERROR",
             Self::FsAborted => "FS_ABORTED",
             Self::SandboxUnavailable => "SANDBOX_UNAVAILABLE",
@@ -221,12 +280,27 @@ impl fmt::Display for Reason {
 }
 
 impl Error {
+    pub(crate) fn unedited(op: Op, path: PathBuf, why: Unedited) -> Self {
+        match why {
+            Unedited::Failed(source) => Self::Unreadable { op, path, source },
+            Unedited::TooLarge { size, limit } => Self::TooLarge { op, path, size, limit },
+            Unedited::NotText(why) => Self::NotText { op, path, why },
+            Unedited::NotFound => Self::EditNotFound { path },
+            Unedited::Ambiguous { matches } => Self::AmbiguousEdit { path, matches },
+        }
+    }
+
     /// What the error means.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
             Self::Denied(_) => Code::FsSandboxDenied,
             Self::Failed { op, kind, .. } => failed(*op, *kind, self.not_empty()),
+            Self::Unreadable { .. } => Code::FsIoError,
+            Self::EditNotFound { .. } => Code::FsEditNotFound,
+            Self::AmbiguousEdit { .. } => Code::FsAmbiguousEdit,
+            Self::NotText { .. } => Code::FsNotText,
+            Self::TooLarge { .. } => Code::FsTooLarge,
             Self::WrongFence { .. } | Self::Unavailable { .. } => Code::SandboxUnavailable,
             Self::PolicyInvalid { .. } => Code::PolicyInvalid,
         }
@@ -235,6 +309,9 @@ impl Error {
     /// What lies behind [`Code::FsIoError`]; nothing for any other code.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
+        if matches!(self, Self::Unreadable { .. }) {
+            return Some(Reason::Other);
+        }
         let Self::Failed { kind, .. } = self else { return None };
         (self.code() == Code::FsIoError).then(|| reason(*kind))
     }
@@ -245,7 +322,11 @@ impl Error {
         match self {
             Self::Denied(Denial { op, .. })
             | Self::Failed { op, .. }
+            | Self::Unreadable { op, .. }
+            | Self::NotText { op, .. }
+            | Self::TooLarge { op, .. }
             | Self::WrongFence { op, .. } => Some(*op),
+            Self::EditNotFound { .. } | Self::AmbiguousEdit { .. } => Some(Op::Edit),
             Self::Unavailable { .. } | Self::PolicyInvalid { .. } => None,
         }
     }
@@ -275,7 +356,9 @@ fn failed(op: Op, kind: ErrorKind, not_empty: bool) -> Code {
         ErrorKind::WrongKind if not_empty => Code::FsIoError,
         ErrorKind::WrongKind => match op {
             Op::List | Op::CreateDir => Code::FsNotDirectory,
-            Op::Read | Op::Write | Op::Remove | Op::Rename | Op::Symlink => Code::FsNotRegularFile,
+            Op::Read | Op::Write | Op::Edit | Op::Remove | Op::Rename | Op::Symlink => {
+                Code::FsNotRegularFile
+            }
         },
         ErrorKind::Busy
         | ErrorKind::Loop

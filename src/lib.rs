@@ -40,6 +40,7 @@ mod request;
 mod session;
 mod survey;
 mod target;
+mod text;
 
 pub use error::{Code, Denial, Error, Layer, Reason, Result};
 pub use mode::{Mode, UnknownMode};
@@ -52,6 +53,7 @@ pub use ringfence_platform::{
 };
 pub use session::{Session, SessionBuilder};
 pub use survey::{Boundary, survey};
+pub use text::{Edit, Matches, NotText};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ringfence_platform::{Entry, Parents, Precondition, Receipt, Removal, Snapshot};
 
+use crate::text::Edit;
+
 /// What a caller asks for, before anyone has judged it.
 ///
 /// Paths are as a person types them: absolute, or relative to the workspace; `..` is folded by
@@ -32,6 +34,13 @@ pub enum Request {
         when: Precondition,
         /// What is done about missing directories on the way.
         parents: Parents,
+    },
+    /// Replaces a part of a text file, and not one byte around it.
+    Edit {
+        /// The file; a symlink is followed and kept.
+        path: PathBuf,
+        /// What is replaced by what.
+        edit: Edit,
     },
     /// Creates a directory; succeeds if one is there. A symlink in the last place is followed to a
     /// directory only with [`Parents::Create`].
@@ -74,6 +83,7 @@ impl Request {
             Self::Read { .. } => Op::Read,
             Self::List { .. } => Op::List,
             Self::Write { .. } => Op::Write,
+            Self::Edit { .. } => Op::Edit,
             Self::CreateDir { .. } => Op::CreateDir,
             Self::Remove { .. } => Op::Remove,
             Self::Rename { .. } => Op::Rename,
@@ -87,6 +97,7 @@ impl Request {
             Self::Read { path }
             | Self::List { path }
             | Self::Write { path, .. }
+            | Self::Edit { path, .. }
             | Self::CreateDir { path, .. }
             | Self::Remove { path, .. }
             | Self::Symlink { path, .. } => (path, None),
@@ -106,6 +117,8 @@ pub enum Op {
     List,
     /// Writing a file.
     Write,
+    /// Replacing a part of a text file.
+    Edit,
     /// Creating a directory.
     CreateDir,
     /// Removing an entry.
@@ -122,6 +135,7 @@ impl fmt::Display for Op {
             Self::Read => "read",
             Self::List => "list",
             Self::Write => "write",
+            Self::Edit => "edit",
             Self::CreateDir => "create directory",
             Self::Remove => "remove",
             Self::Rename => "rename",
@@ -156,5 +170,14 @@ pub enum Outcome {
         path: PathBuf,
         /// What was done, and under which enforcement.
         receipt: Receipt,
+    },
+    /// A text file was edited.
+    Edited {
+        /// Which.
+        path: PathBuf,
+        /// What was done, and under which enforcement.
+        receipt: Receipt,
+        /// How many matches were replaced.
+        replaced: usize,
     },
 }

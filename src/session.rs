@@ -9,8 +9,8 @@ use ringfence_platform::{
 };
 
 use crate::audit;
-use crate::change::Change;
-use crate::error::{Error, Result};
+use crate::change::{Change, Judged};
+use crate::error::{Code, Error, Result};
 use crate::lexical;
 use crate::mode::Mode;
 use crate::physical::physical;
@@ -18,6 +18,10 @@ use crate::policy::{Policy, TempAreas};
 use crate::reader::ReadOnly;
 use crate::request::{Op, Outcome, Request};
 use crate::target;
+use crate::text::{Edit, Read};
+
+/// How often an edit is made anew because somebody else was faster.
+const MOST_EDITS: usize = 16;
 
 /// A policy, and the fence that holds it. Every request passes here.
 ///
@@ -192,6 +196,7 @@ impl Session {
                     Ok(Mutation::Write { path, contents, when, parents: both(*parents, passable) })
                 })
             }
+            Request::Edit { path, edit } => self.edit(&request, path, edit),
             Request::CreateDir { path, parents } => {
                 self.change(&request, [path], |[path], passable| {
                     Ok(Mutation::CreateDir { path, parents: both(*parents, passable) })
@@ -231,12 +236,53 @@ impl Session {
         }
     }
 
-    /// Decides and, if a grant comes of it, acts; says both to the audit.
     fn change<const N: usize>(
         &self,
         request: &Request,
         raw: [&PathBuf; N],
         mutation: impl Fn([RootedPath; N], Parents) -> platform::Result<Mutation>,
+    ) -> Result<Outcome> {
+        self.audited(request, raw, |change, judged| change.make(judged, mutation))
+    }
+
+    /// Reads, edits and writes back only over what was read; again, if somebody was faster.
+    fn edit(&self, request: &Request, raw: &PathBuf, edit: &Edit) -> Result<Outcome> {
+        let op = request.op();
+        self.audited(request, [raw], |change, mut judged| {
+            for attempt in 1.. {
+                let (path, snapshot) = change.open(&mut judged)?;
+                let unedited = |why| Error::unedited(op, path.clone(), why);
+                let read = Read::all(snapshot).map_err(unedited)?;
+                // What cannot be edited is written back as it is: whether the file may be changed at
+                // all is said first, and does not depend on what is in it.
+                let (contents, replaced) = match read.edited(edit) {
+                    Ok((contents, replaced)) => (contents, Ok(replaced)),
+                    Err(why) => (read.bytes.clone(), Err(unedited(why))),
+                };
+                let made = change.make(judged, |[path], _| {
+                    let (contents, when) = (contents.clone(), read.precondition());
+                    Ok(Mutation::Write { path, contents, when, parents: Parents::Require })
+                });
+                match made {
+                    Ok(Outcome::Changed { path, receipt }) => {
+                        return Ok(Outcome::Edited { path, receipt, replaced: replaced? });
+                    }
+                    Err(error) if error.code() == Code::FsStaleVersion && attempt < MOST_EDITS => {
+                        judged = change.judge(request, [raw])?;
+                    }
+                    other => return other,
+                }
+            }
+            unreachable!("the last attempt returns")
+        })
+    }
+
+    /// Decides and, if a grant comes of it, has `act` act on it; says both to the audit.
+    fn audited<'s, const N: usize>(
+        &'s self,
+        request: &Request,
+        raw: [&PathBuf; N],
+        act: impl FnOnce(&Change<'s>, Judged<'s, N>) -> Result<Outcome>,
     ) -> Result<Outcome> {
         let begun = Instant::now();
         let change = Change {
@@ -248,7 +294,7 @@ impl Session {
         };
         let judged = change.judge(request, raw);
         audit::decided(self.policy.roots(), judged.as_ref().err());
-        let result = judged.and_then(|judged| change.make(judged, mutation));
+        let result = judged.and_then(|judged| act(&change, judged));
         audit::ended(request, &result, begun.elapsed());
         result
     }

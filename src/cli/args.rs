@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
-use ringfence::{Code, Durability, Enforcement, Mode, Parents, Precondition, Removal, Request};
+use ringfence::{
+    Code, Durability, Edit, Enforcement, Matches, Mode, Parents, Precondition, Removal, Request,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -65,6 +67,20 @@ pub(super) enum FileCommand {
         /// Refuse what exists
         #[arg(long)]
         new: bool,
+    },
+    /// Replace a part of a text file, and not one byte around it
+    Edit {
+        /// The file
+        path: PathBuf,
+        /// The text to replace, literal; CRLF and LF are the same
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        old: String,
+        /// What replaces it, literal
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        new: String,
+        /// Replace all matches; without, there must be exactly one
+        #[arg(long)]
+        all: bool,
     },
     /// Print a file
     Read {
@@ -158,6 +174,7 @@ impl FileCommand {
             }
             Self::Write { .. }
             | Self::Read { .. }
+            | Self::Edit { .. }
             | Self::Ls { .. }
             | Self::Mkdir { .. }
             | Self::Mv { .. }
@@ -175,6 +192,10 @@ impl FileCommand {
                 contents.read_to_end(&mut bytes)?;
                 let parents = Parents::Create;
                 Request::Write { path, contents: bytes, when: unless_there(new), parents }
+            }
+            Self::Edit { path, old, new, all } => {
+                let matches = if all { Matches::All } else { Matches::One };
+                Request::Edit { path, edit: Edit { old, new, matches } }
             }
             Self::Read { path } => Request::Read { path },
             Self::Ls { path } => Request::List { path },

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 
 use ringfence::{
     Assurance, Code, Denial, Enforcement, Entry, Error, Kind, Lost, Outcome, Receipt, Snapshot,
@@ -52,19 +53,14 @@ impl Renderer {
                 object.extend(received(&receipt));
                 self.object(object)
             }
-            Outcome::Changed { path, receipt } => {
-                let weak = assurance.filter(|found| {
-                    let level = found.level;
-                    level != Enforcement::Unfenced && level < Enforcement::Confined
-                });
-                if let Some(Assurance { level, gaps, .. }) = weak {
-                    let gaps = tokens(gaps);
-                    tell(&format!("the boundary is {level} and not confined ({gaps}); see doctor"));
-                }
-                if !receipt.not_kept.is_empty() {
-                    let lost = tokens(&receipt.not_kept);
-                    tell(&format!("{path:?} was replaced and has not kept: {lost}"));
-                }
+            Outcome::Edited { path, receipt, replaced } if self.json => {
+                let mut object = spelled("path", path.as_os_str());
+                object.extend(received(&receipt));
+                object.insert("replaced".into(), replaced.into());
+                self.object(object)
+            }
+            Outcome::Changed { path, receipt } | Outcome::Edited { path, receipt, .. } => {
+                warn(&path, &receipt, assurance);
                 Ok(())
             }
             _ => Ok(()),
@@ -95,6 +91,19 @@ impl Renderer {
 pub(super) fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::Output)
+}
+
+/// Says what a person may not expect of a change.
+fn warn(path: &Path, receipt: &Receipt, assurance: Option<&Assurance>) {
+    let level = receipt.enforcement;
+    if level != Enforcement::Unfenced && level < Enforcement::Confined {
+        let gaps = assurance.map(|found| tokens(&found.gaps)).unwrap_or_default();
+        tell(&format!("the boundary is {level} and not confined ({gaps}); see doctor"));
+    }
+    if !receipt.not_kept.is_empty() {
+        let lost = tokens(&receipt.not_kept);
+        tell(&format!("{path:?} was replaced and has not kept: {lost}"));
+    }
 }
 
 /// Says something to a person, on a line of standard error.

@@ -82,12 +82,14 @@ impl Policy {
         let (op, mode) = (request.op(), self.mode);
         match op {
             Op::Read | Op::List => Decision::Allow(Grant::new(Mode::ReadOnly, None)),
-            Op::Write | Op::CreateDir | Op::Remove | Op::Rename | Op::Symlink => match mode {
-                Mode::WorkspaceWrite | Mode::DangerFullAccess => {
-                    Decision::Allow(Grant::new(mode, self.roots.clone()))
+            Op::Write | Op::Edit | Op::CreateDir | Op::Remove | Op::Rename | Op::Symlink => {
+                match mode {
+                    Mode::WorkspaceWrite | Mode::DangerFullAccess => {
+                        Decision::Allow(Grant::new(mode, self.roots.clone()))
+                    }
+                    Mode::ReadOnly => Decision::Deny(self.deny_unseen(request)),
                 }
-                Mode::ReadOnly => Decision::Deny(self.deny_unseen(request)),
-            },
+            }
         }
     }
 

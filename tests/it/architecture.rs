@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
-const ALLOWED: [(&str, &[&str]); 12] = [
-    ("error", &["mode", "request"]),
+const ALLOWED: [(&str, &[&str]); 13] = [
+    ("error", &["mode", "request", "text"]),
     ("mode", &[]),
-    ("request", &[]),
+    ("request", &["text"]),
     ("lexical", &["error", "request"]),
     ("physical", &[]),
     ("policy", &["error", "lexical", "mode", "policy", "request"]),
     ("reader", &[]),
+    ("text", &[]),
     ("survey", &[]),
     ("target", &["error", "physical", "reader", "request"]),
     ("audit", &["error", "mode", "request"]),
@@ -21,7 +22,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
         "session",
         &[
             "audit", "change", "error", "lexical", "mode", "physical", "policy", "reader",
-            "request", "target",
+            "request", "target", "text",
         ],
     ),
 ];

@@ -137,6 +137,8 @@ fn each_command_makes_its_change_and_no_other() {
     assert_eq!(changes(&["write", "f"], "x"), [replaced("f")]);
     assert_eq!(changes(&["write", "in_abs"], "x"), [replaced("f")]);
     assert_eq!(changes(&["write", "n", "--new"], "x"), [new(NodeKind::File, "n")]);
+    assert_eq!(changes(&["edit", "f", "--old", "ld", "--new", "n"], ""), [replaced("f")]);
+    assert_eq!(changes(&["edit", "f", "--old", "old", "--new", "old"], ""), []);
     assert_eq!(changes(&["mkdir", "n"], ""), [new(NodeKind::Dir, "n")]);
     assert_eq!(changes(&["mkdir", "d"], ""), []);
     let both = [new(NodeKind::Dir, "n"), new(NodeKind::Dir, "n/m")];
@@ -159,6 +161,8 @@ fn what_leads_outside_is_denied_by_whom_it_says_and_changes_nothing() {
         (&["write", "outdir/n"], "the fence ("),
         (&["write", "outdir/p/q"], "the fence ("),
         (&["write", "outfile"], "the fence ("),
+        (&["edit", "outfile", "--old", "o", "--new", "n"], "the fence ("),
+        (&["edit", "../out/secret", "--old", "o", "--new", "n"], "writable root"),
         (&["mkdir", "-p", "outdir/n/m"], "the fence ("),
         (&["mv", "f", "../f"], "writable root"),
         (&["mv", "../out/secret", "f"], "writable root"),
@@ -287,6 +291,8 @@ fn other_failures_end_with_one_and_a_reason() {
         (&["rm", "d"], "-r"),
         (&["rm", "-d", "full"], "not empty"),
         (&["rm", "missing"], "does not exist"),
+        (&["edit", "f", "--old", "new", "--new", "n"], "is not in it"),
+        (&["edit", "missing", "--old", "o", "--new", "n"], "does not exist"),
         (&["mv", "missing", "n"], "does not exist"),
         (&["write", "{x*256}"], "too long"),
         (&["--workspace", "missing", "write", "n"], "workspace_root"),
@@ -304,6 +310,7 @@ fn a_wrong_command_line_ends_with_two() {
         &["write", ""],
         &["--workspace", "", "write", "n"],
         &["shred", "f"],
+        &["edit", "f", "--old", "o"],
         &["write", "f", "--mode", "Workspace-Write"],
         &["write", "f", "--require", "unfenced"],
         &["write", "f", "--mode", "danger-full-access", "--require", "checked"],
@@ -348,6 +355,8 @@ fn json_is_one_object_with_what_the_receipt_says() {
     assert_eq!(json(&["write", "n", "--new", "--json"], "x")["cas"], "atomic");
     assert_eq!(json(&["mkdir", "d", "--json"], "")["effect"], "unchanged");
     assert_eq!(json(&["mv", "n", "m", "--json"], "")["path"], format!("{root}/m"));
+    let edited = json(&["edit", "m", "--old", "x", "--new", "y", "--all", "--json"], "");
+    assert_eq!((&edited["effect"], &edited["replaced"]), (&"replaced".into(), &1.into()));
     assert_eq!(json(&["rm", "m", "--json"], "")["effect"], "removed");
     assert_eq!(json(&["read", "f", "--json"], "")["contents"], "x");
     let listed = json(&["ls", "full", "--json"], "");

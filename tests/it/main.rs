@@ -14,6 +14,7 @@ mod cases;
 mod cli;
 mod confinement;
 mod conformance;
+mod edit;
 mod effort;
 mod escape;
 mod fallback;
