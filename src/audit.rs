@@ -49,7 +49,7 @@ pub(crate) fn ended(request: &Request, result: &Result<Outcome, Error>, elapsed:
         Ok(Outcome::Changed { receipt, .. } | Outcome::Edited { receipt, .. }) => {
             done(request, receipt, elapsed_us);
         }
-        Ok(Outcome::Opened { .. } | Outcome::Listed { .. }) => {}
+        Ok(Outcome::Opened { .. } | Outcome::Text { .. } | Outcome::Listed { .. }) => {}
         Err(error) => {
             let (code, os_error) = (error.code(), error.os_error().map(ToString::to_string));
             event!(event = "change/failed", %code, os_error, elapsed_us);
@@ -59,8 +59,9 @@ pub(crate) fn ended(request: &Request, result: &Result<Outcome, Error>, elapsed:
 
 fn done(request: &Request, receipt: &Receipt, elapsed_us: u64) {
     let bytes = match request {
-        Request::Write { contents, .. } => Some(contents.len()),
+        Request::Write { contents, .. } | Request::Replace { contents, .. } => Some(contents.len()),
         Request::Read { .. }
+        | Request::ReadText { .. }
         | Request::List { .. }
         | Request::Edit { .. }
         | Request::CreateDir { .. }

@@ -356,9 +356,13 @@ fn failed(op: Op, kind: ErrorKind, not_empty: bool) -> Code {
         ErrorKind::WrongKind if not_empty => Code::FsIoError,
         ErrorKind::WrongKind => match op {
             Op::List | Op::CreateDir => Code::FsNotDirectory,
-            Op::Read | Op::Write | Op::Edit | Op::Remove | Op::Rename | Op::Symlink => {
-                Code::FsNotRegularFile
-            }
+            Op::Read
+            | Op::ReadText
+            | Op::Write
+            | Op::Edit
+            | Op::Remove
+            | Op::Rename
+            | Op::Symlink => Code::FsNotRegularFile,
         },
         ErrorKind::Busy
         | ErrorKind::Loop

@@ -31,6 +31,7 @@
 mod audit;
 mod change;
 mod error;
+mod guarded;
 mod lexical;
 mod mode;
 mod physical;
@@ -53,7 +54,7 @@ pub use ringfence_platform::{
 };
 pub use session::{Session, SessionBuilder};
 pub use survey::{Boundary, survey};
-pub use text::{Edit, Matches, NotText};
+pub use text::{Edit, Matches, Newlines, NotText, Text, Version};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ringfence_platform::{Entry, Parents, Precondition, Receipt, Removal, Snapshot};
 
-use crate::text::Edit;
+use crate::text::{Edit, Text, Version};
 
 /// What a caller asks for, before anyone has judged it.
 ///
@@ -16,6 +16,11 @@ use crate::text::Edit;
 pub enum Request {
     /// Opens a regular file for reading.
     Read {
+        /// The file; a symlink is followed.
+        path: PathBuf,
+    },
+    /// Reads a whole text file: strict UTF-8, without a NUL near its start, of 512 MiB at most.
+    ReadText {
         /// The file; a symlink is followed.
         path: PathBuf,
     },
@@ -35,12 +40,23 @@ pub enum Request {
         /// What is done about missing directories on the way.
         parents: Parents,
     },
+    /// Atomically replaces a file, if it is still of the version that was seen.
+    Replace {
+        /// The file; a symlink is followed and kept.
+        path: PathBuf,
+        /// All its new bytes.
+        contents: Vec<u8>,
+        /// What is replaced.
+        seen: Version,
+    },
     /// Replaces a part of a text file, and not one byte around it.
     Edit {
         /// The file; a symlink is followed and kept.
         path: PathBuf,
         /// What is replaced by what.
         edit: Edit,
+        /// The version that must be there; without one, whatever is there when it is read.
+        seen: Option<Version>,
     },
     /// Creates a directory; succeeds if one is there. A symlink in the last place is followed to a
     /// directory only with [`Parents::Create`].
@@ -81,8 +97,9 @@ impl Request {
     pub fn op(&self) -> Op {
         match self {
             Self::Read { .. } => Op::Read,
+            Self::ReadText { .. } => Op::ReadText,
             Self::List { .. } => Op::List,
-            Self::Write { .. } => Op::Write,
+            Self::Write { .. } | Self::Replace { .. } => Op::Write,
             Self::Edit { .. } => Op::Edit,
             Self::CreateDir { .. } => Op::CreateDir,
             Self::Remove { .. } => Op::Remove,
@@ -95,7 +112,9 @@ impl Request {
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let (first, second) = match self {
             Self::Read { path }
+            | Self::ReadText { path }
             | Self::List { path }
+            | Self::Replace { path, .. }
             | Self::Write { path, .. }
             | Self::Edit { path, .. }
             | Self::CreateDir { path, .. }
@@ -113,6 +132,8 @@ impl Request {
 pub enum Op {
     /// Reading a file.
     Read,
+    /// Reading a whole text file.
+    ReadText,
     /// Listing a directory.
     List,
     /// Writing a file.
@@ -132,7 +153,7 @@ pub enum Op {
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Read => "read",
+            Self::Read | Self::ReadText => "read",
             Self::List => "list",
             Self::Write => "write",
             Self::Edit => "edit",
@@ -170,6 +191,13 @@ pub enum Outcome {
         path: PathBuf,
         /// What was done, and under which enforcement.
         receipt: Receipt,
+    },
+    /// A text file was read.
+    Text {
+        /// Which.
+        path: PathBuf,
+        /// What it is.
+        text: Text,
     },
     /// A text file was edited.
     Edited {

@@ -10,7 +10,8 @@ use ringfence_platform::{
 
 use crate::audit;
 use crate::change::{Change, Judged};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
+use crate::guarded::Guarded;
 use crate::lexical;
 use crate::mode::Mode;
 use crate::physical::physical;
@@ -18,10 +19,10 @@ use crate::policy::{Policy, TempAreas};
 use crate::reader::ReadOnly;
 use crate::request::{Op, Outcome, Request};
 use crate::target;
-use crate::text::{Edit, Read};
+use crate::text::Read;
 
-/// How often an edit is made anew because somebody else was faster.
-const MOST_EDITS: usize = 16;
+/// How often a file that changes while it is read is read again.
+const MOST_READS: usize = 3;
 
 /// A policy, and the fence that holds it. Every request passes here.
 ///
@@ -186,6 +187,7 @@ impl Session {
                 let (path, snapshot) = self.read(Op::Read, path, ReadOnly::open_file)?;
                 Ok(Outcome::Opened { path, snapshot })
             }
+            Request::ReadText { path } => self.read_text(path),
             Request::List { path } => {
                 let (path, entries) = self.read(Op::List, path, ReadOnly::list)?;
                 Ok(Outcome::Listed { path, entries })
@@ -196,7 +198,18 @@ impl Session {
                     Ok(Mutation::Write { path, contents, when, parents: both(*parents, passable) })
                 })
             }
-            Request::Edit { path, edit } => self.edit(&request, path, edit),
+            Request::Replace { path, contents, seen } => {
+                self.audited(&request, [path], |change, judged| {
+                    let guarded = Guarded { change, request: &request, raw: path };
+                    guarded.replace(judged, contents, seen)
+                })
+            }
+            Request::Edit { path, edit, seen } => {
+                self.audited(&request, [path], |change, judged| {
+                    let guarded = Guarded { change, request: &request, raw: path };
+                    guarded.edit(judged, edit, seen.as_ref())
+                })
+            }
             Request::CreateDir { path, parents } => {
                 self.change(&request, [path], |[path], passable| {
                     Ok(Mutation::CreateDir { path, parents: both(*parents, passable) })
@@ -236,6 +249,24 @@ impl Session {
         }
     }
 
+    /// Reads a whole text. One that does not stand still is told all the same, and is of no version.
+    fn read_text(&self, raw: &Path) -> Result<Outcome> {
+        let op = Op::ReadText;
+        let (path, mut snapshot) = self.read(op, raw, ReadOnly::open_file)?;
+        let unread = |why| Error::unedited(op, path.clone(), why);
+        for left in (0..MOST_READS).rev() {
+            let before = snapshot.stamp;
+            let read = Read::all(snapshot).map_err(unread)?;
+            let (_, after) = self.read(op, raw, ReadOnly::open_file)?;
+            if before == after.stamp || left == 0 {
+                let text = read.text(before == after.stamp).map_err(unread)?;
+                return Ok(Outcome::Text { path, text });
+            }
+            snapshot = after;
+        }
+        unreachable!("the last read returns")
+    }
+
     fn change<const N: usize>(
         &self,
         request: &Request,
@@ -243,38 +274,6 @@ impl Session {
         mutation: impl Fn([RootedPath; N], Parents) -> platform::Result<Mutation>,
     ) -> Result<Outcome> {
         self.audited(request, raw, |change, judged| change.make(judged, mutation))
-    }
-
-    /// Reads, edits and writes back only over what was read; again, if somebody was faster.
-    fn edit(&self, request: &Request, raw: &PathBuf, edit: &Edit) -> Result<Outcome> {
-        let op = request.op();
-        self.audited(request, [raw], |change, mut judged| {
-            for attempt in 1.. {
-                let (path, snapshot) = change.open(&mut judged)?;
-                let unedited = |why| Error::unedited(op, path.clone(), why);
-                let read = Read::all(snapshot).map_err(unedited)?;
-                // What cannot be edited is written back as it is: whether the file may be changed at
-                // all is said first, and does not depend on what is in it.
-                let (contents, replaced) = match read.edited(edit) {
-                    Ok((contents, replaced)) => (contents, Ok(replaced)),
-                    Err(why) => (read.bytes.clone(), Err(unedited(why))),
-                };
-                let made = change.make(judged, |[path], _| {
-                    let (contents, when) = (contents.clone(), read.precondition());
-                    Ok(Mutation::Write { path, contents, when, parents: Parents::Require })
-                });
-                match made {
-                    Ok(Outcome::Changed { path, receipt }) => {
-                        return Ok(Outcome::Edited { path, receipt, replaced: replaced? });
-                    }
-                    Err(error) if error.code() == Code::FsStaleVersion && attempt < MOST_EDITS => {
-                        judged = change.judge(request, [raw])?;
-                    }
-                    other => return other,
-                }
-            }
-            unreachable!("the last attempt returns")
-        })
     }
 
     /// Decides and, if a grant comes of it, has `act` act on it; says both to the audit.

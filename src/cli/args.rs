@@ -195,7 +195,7 @@ impl FileCommand {
             }
             Self::Edit { path, old, new, all } => {
                 let matches = if all { Matches::All } else { Matches::One };
-                Request::Edit { path, edit: Edit { old, new, matches } }
+                Request::Edit { path, edit: Edit { old, new, matches }, seen: None }
             }
             Self::Read { path } => Request::Read { path },
             Self::Ls { path } => Request::List { path },

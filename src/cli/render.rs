@@ -63,7 +63,7 @@ impl Renderer {
                 warn(&path, &receipt, assurance);
                 Ok(())
             }
-            _ => Ok(()),
+            Outcome::Text { .. } | _ => Ok(()),
         }
     }
 

@@ -81,7 +81,7 @@ impl Policy {
     pub fn decide(&self, request: &Request) -> Decision {
         let (op, mode) = (request.op(), self.mode);
         match op {
-            Op::Read | Op::List => Decision::Allow(Grant::new(Mode::ReadOnly, None)),
+            Op::Read | Op::ReadText | Op::List => Decision::Allow(Grant::new(Mode::ReadOnly, None)),
             Op::Write | Op::Edit | Op::CreateDir | Op::Remove | Op::Rename | Op::Symlink => {
                 match mode {
                     Mode::WorkspaceWrite | Mode::DangerFullAccess => {

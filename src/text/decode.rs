@@ -6,6 +6,26 @@ const PROBED: usize = 8_192;
 /// The mark that some programs put before a UTF-8 text.
 const BOM: &str = "\u{feff}";
 
+/// How many lines end in which way.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Newlines {
+    /// In a line feed alone.
+    pub lf: usize,
+    /// In a carriage return and a line feed.
+    pub crlf: usize,
+    /// Carriage returns alone, which end no line here.
+    pub cr: usize,
+}
+
+impl Newlines {
+    pub(crate) fn of(text: &str) -> Self {
+        let count = |what: &str| text.matches(what).count();
+        let crlf = count("\r\n");
+        Self { lf: count("\n") - crlf, crlf, cr: count("\r") - crlf }
+    }
+}
+
 /// Why a file is no text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -59,6 +79,16 @@ mod tests {
         assert!(decode(&bytes).is_ok());
         bytes[PROBED - 1] = 0;
         assert_eq!(decode(&bytes), Err(NotText::Nul));
+    }
+
+    #[test]
+    fn each_way_to_end_a_line_is_counted_for_itself() {
+        let newlines = |text| {
+            let Newlines { lf, crlf, cr } = Newlines::of(text);
+            (lf, crlf, cr)
+        };
+        assert_eq!(newlines(""), (0, 0, 0));
+        assert_eq!(newlines("a\nb\r\nc\rd\r\r\n\n\r"), (2, 2, 3));
     }
 
     #[test]

@@ -3,14 +3,17 @@
 mod decode;
 mod edit;
 mod read;
+mod version;
 
 use std::io;
 
-pub use decode::NotText;
+pub use decode::{Newlines, NotText};
 pub use edit::{Edit, Matches};
 pub(crate) use read::Read;
+pub use read::Text;
+pub use version::Version;
 
-/// Why a file is not edited.
+/// Why a file is not read as a text, or not edited.
 #[derive(Debug)]
 pub(crate) enum Unedited {
     /// It cannot be read.

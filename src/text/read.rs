@@ -1,13 +1,12 @@
-//! A file that has been read whole to be edited, and what must still be there for it to be written
-//! back.
+//! A file that has been read whole: its text, and what must still be there for it to be written back.
 
 use std::io::{self, Read as _};
 
 use ringfence_platform::{Digest, Precondition, Snapshot, Stamp};
 
-use super::Unedited;
-use super::decode::{decode, without_bom};
+use super::decode::{Newlines, decode, without_bom};
 use super::edit::{Edit, replace};
+use super::{Unedited, Version};
 
 /// The largest file that is taken as text, in bytes.
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
@@ -16,8 +15,22 @@ const MOST_BYTES: u64 = 512 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) bytes: Vec<u8>,
-    stamp: Stamp,
-    digest: Digest,
+    pub(super) stamp: Stamp,
+    pub(super) digest: Digest,
+}
+
+/// A text file as it was.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Text {
+    /// All of it, line ends as they are, without the mark that may stand before it.
+    pub text: String,
+    /// Whether a byte order mark (EF BB BF) stands before it.
+    pub bom: bool,
+    /// How its lines end.
+    pub newlines: Newlines,
+    /// The version that was read.
+    pub version: Version,
 }
 
 impl Read {
@@ -40,6 +53,13 @@ impl Read {
     /// That just these bytes are still there.
     pub(crate) fn precondition(&self) -> Precondition {
         Precondition::Matches { stamp: self.stamp, digest: Some(self.digest) }
+    }
+
+    /// The text. If the file was not `whole` while it was read, it is of no version.
+    pub(crate) fn text(&self, whole: bool) -> Result<Text, Unedited> {
+        let (text, bom) = without_bom(decode(&self.bytes).map_err(Unedited::NotText)?);
+        let version = if whole { Version::of(self) } else { Version::changing() };
+        Ok(Text { text: text.to_owned(), bom, newlines: Newlines::of(text), version })
     }
 
     /// The bytes after `edit`, and how many matches it replaced. A mark before the text is no part

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("error", &["mode", "request", "text"]),
     ("mode", &[]),
     ("request", &["text"]),
@@ -18,11 +18,12 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("target", &["error", "physical", "reader", "request"]),
     ("audit", &["error", "mode", "request"]),
     ("change", &["error", "lexical", "policy", "reader", "request", "target"]),
+    ("guarded", &["change", "error", "request", "text"]),
     (
         "session",
         &[
-            "audit", "change", "error", "lexical", "mode", "physical", "policy", "reader",
-            "request", "target", "text",
+            "audit", "change", "error", "guarded", "lexical", "mode", "physical", "policy",
+            "reader", "request", "target", "text",
         ],
     ),
 ];

@@ -35,7 +35,7 @@ fn each_session(tree: &Tree, test: impl Fn(&Stage, &Session)) {
 
 fn request(path: &str, old: &str, new: &str, matches: Matches) -> Request {
     let edit = Edit { old: old.into(), new: new.into(), matches };
-    Request::Edit { path: path.into(), edit }
+    Request::Edit { path: path.into(), edit, seen: None }
 }
 
 fn edit(session: &Session, path: &str, old: &str, new: &str) -> Result<(Receipt, usize), Error> {

@@ -35,6 +35,7 @@ mod stop;
 mod strace;
 mod support;
 mod temps;
+mod versions;
 
 /// A file that no `mod` line names is a test that nobody runs.
 #[test]
