@@ -59,7 +59,6 @@ const END: Step = ("pread64", "that these were all");
 const CLOSE: Step = ("close", "the file that is compared");
 
 // What the checks of the contract add.
-const PROCESS: Step = ("statx", "that this is the process that the locks are of, by its namespace");
 const KEY: Step = ("fstat", "which directory it is: key of the lock and of the receipt");
 const OLD: Step = ("openat", "the old file, for what it has to hand on");
 const MAY_WRITE: Step = ("faccessat2", "the caller's own right to write it");
@@ -99,7 +98,6 @@ const BUDGETS: &[Budget] = &[
         name: "replace",
         what: What::Change(|fence| write(fence, FILE, Precondition::None)),
         steps: &[
-            PROCESS,
             PIN,
             KEY,
             LOCK,
@@ -124,7 +122,6 @@ const BUDGETS: &[Budget] = &[
         name: "replace-what-was-read",
         what: What::Change(|fence| write(fence, FILE, read(fence))),
         steps: &[
-            PROCESS,
             PIN,
             KEY,
             LOCK,
@@ -158,7 +155,6 @@ const BUDGETS: &[Budget] = &[
         name: "create",
         what: What::Change(|fence| write(fence, NEW, Precondition::Absent)),
         steps: &[
-            PROCESS,
             PIN,
             KEY,
             LOCK,
@@ -175,17 +171,17 @@ const BUDGETS: &[Budget] = &[
     Budget {
         name: "remove",
         what: What::Change(|fence| Mutation::Remove { path: at(fence, NEW), what: Removal::File }),
-        steps: &[PROCESS, PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
+        steps: &[PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
     },
     Budget {
         name: "create-directory",
         what: What::Change(|fence| make_dir(fence, NEW)),
-        steps: &[PROCESS, PIN, LOOK, ("mkdirat", "makes it"), LOOK_AFTER, UNPIN],
+        steps: &[PIN, LOOK, ("mkdirat", "makes it"), LOOK_AFTER, UNPIN],
     },
     Budget {
         name: "create-directory-that-is-there",
         what: What::Change(|fence| make_dir(fence, NEW)),
-        steps: &[PROCESS, PIN, LOOK, UNPIN],
+        steps: &[PIN, LOOK, UNPIN],
     },
     Budget {
         name: "remove-directory",
@@ -193,13 +189,12 @@ const BUDGETS: &[Budget] = &[
             path: at(fence, NEW),
             what: Removal::EmptyDir,
         }),
-        steps: &[PROCESS, PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
+        steps: &[PIN, KEY, LOCK, ("unlinkat", "removes"), UNLOCK, UNPIN],
     },
     Budget {
         name: "create-three-directories",
         what: What::Change(|fence| make_dir(fence, DEEP)),
         steps: &[
-            PROCESS,
             ("openat2", "the parent, which is missing"),
             ("openat2", "its parent, which is missing too"),
             PIN,
@@ -224,7 +219,6 @@ const BUDGETS: &[Budget] = &[
             when: Precondition::Absent,
         }),
         steps: &[
-            PROCESS,
             PIN,
             PIN,
             KEY,

@@ -18,8 +18,8 @@ use crate::error::Result;
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::process::{Process, this_process};
 
-/// How long one side watches for the other: longer than a hot round trip, shorter than a wake-up.
-const WATCH: Duration = Duration::from_micros(20);
+/// How long one side watches for the other: longer than a hot replacement in memory takes.
+const WATCH: Duration = Duration::from_micros(50);
 
 /// How long a change that has to wait for a lock lets pass before it tries again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(1);

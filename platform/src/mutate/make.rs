@@ -45,10 +45,8 @@ pub(super) fn dir<R: Resolve>(
             // A link is there that leads nowhere, and nothing is made through it.
             None if trail.links > 0 => return Err(Fault::new(ErrorKind::AlreadyExists)),
             None => match dir.make_dir(leaf) {
-                Ok(()) => {
-                    act.touched.set(true);
-                    (Effect::Created, dir.look(leaf)?)
-                }
+                // What cannot be seen now is looked for once more, and is there then.
+                Ok(()) => (Effect::Created, dir.look(leaf).ok().flatten()),
                 Err(fault) if fault.kind == ErrorKind::AlreadyExists => continue,
                 Err(fault) => return Err(of_directory(act.judge(root, dir, fault))),
             },
