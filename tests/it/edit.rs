@@ -3,35 +3,18 @@
 use std::path::Path;
 
 use ringfence::{
-    Code, Durability, Edit, Effect as Did, Error, Layer, Matches, Mode, Outcome, Receipt, Request,
-    Session, TempAreas,
+    Code, Edit, Effect as Did, Error, Layer, Matches, Outcome, Receipt, Request, Session, TempAreas,
 };
 use rustix::fs::{CWD, XattrFlags};
 
 use crate::actor::{self, Actor};
 use crate::effort::rounds;
-use crate::support::{FenceKind, Stage, Tree, dir, fifo, file, link, offered, this_test};
+use crate::support::{
+    Stage, Tree, dir, each_session_on, fifo, file, link, offered, session_in, this_test,
+};
 
 const PROCESSES: usize = 3;
 const BY_PROCESS: usize = 1_000;
-
-fn session(workspace: &Path, kind: FenceKind) -> Session {
-    Session::builder()
-        .workspace(workspace)
-        .temps(TempAreas::none())
-        .mode(Mode::WorkspaceWrite)
-        .durability(Durability::None)
-        .exactly(kind.resolution, kind.confinement)
-        .build()
-        .unwrap()
-}
-
-fn each_session(tree: &Tree, test: impl Fn(&Stage, &Session)) {
-    for kind in offered() {
-        let stage = Stage::new(tree);
-        test(&stage, &session(stage.root(), *kind));
-    }
-}
 
 fn request(path: &str, old: &str, new: &str, matches: Matches) -> Request {
     let edit = Edit { old: old.into(), new: new.into(), matches };
@@ -46,7 +29,7 @@ fn edit(session: &Session, path: &str, old: &str, new: &str) -> Result<(Receipt,
 
 #[test]
 fn the_bytes_around_an_edit_stay_as_they_are() {
-    each_session(&Tree::inside([file("f", "")]), |stage, session| {
+    each_session_on(&Tree::inside([file("f", "")]), |stage, session| {
         let path = stage.root().join("f");
         for (before, old, new, after) in [
             (&b"a\r\nb\nc\rd"[..], "b", "B", &b"a\r\nB\nc\rd"[..]),
@@ -77,7 +60,7 @@ fn what_is_not_a_text_or_not_in_it_is_told_and_nothing_changes() {
         fifo("fifo"),
         link("dangling", "nowhere"),
     ];
-    each_session(&Tree::inside(inside), |stage, session| {
+    each_session_on(&Tree::inside(inside), |stage, session| {
         std::fs::write(stage.root().join("latin1"), b"caf\xe9").unwrap();
         let before = stage.snapshot();
         for (path, old, code) in [
@@ -108,7 +91,7 @@ fn what_is_not_a_text_or_not_in_it_is_told_and_nothing_changes() {
 #[test]
 fn a_file_that_is_too_large_to_be_a_text_is_not_read() {
     const LIMIT: u64 = 512 * 1024 * 1024;
-    each_session(&Tree::inside([]), |stage, session| {
+    each_session_on(&Tree::inside([]), |stage, session| {
         let large = std::fs::File::create(stage.root().join("large")).unwrap();
         large.set_len(LIMIT + 1).unwrap();
         let error = edit(session, "large", "a", "b").unwrap_err();
@@ -127,7 +110,7 @@ fn whether_an_edit_is_allowed_does_not_depend_on_what_is_in_the_file() {
         link("outdir", "../out"),
     ];
     let outside = [file("out/text", "old"), file("out/binary", "a\0")];
-    each_session(&Tree::inside(inside).outside(outside), |stage, session| {
+    each_session_on(&Tree::inside(inside).outside(outside), |stage, session| {
         let before = stage.snapshot();
         let out = stage.base().join("out/text");
         for path in ["outfile", "outbinary", "outnowhere", "outdir/text", out.to_str().unwrap()] {
@@ -146,7 +129,7 @@ fn whether_an_edit_is_allowed_does_not_depend_on_what_is_in_the_file() {
 #[test]
 fn an_edit_keeps_what_a_replacement_keeps_and_the_links_that_lead_to_it() {
     let inside = [file("d/f", "one two"), link("l", "d/f")];
-    each_session(&Tree::inside(inside), |stage, session| {
+    each_session_on(&Tree::inside(inside), |stage, session| {
         let path = stage.root().join("d/f");
         rustix::fs::chmodat(CWD, &path, 0o640.into(), rustix::fs::AtFlags::empty()).unwrap();
         let tagged = rustix::fs::setxattr(&path, "user.tag", b"kept", XattrFlags::empty()).is_ok();
@@ -189,7 +172,7 @@ fn three_processes_lose_no_edit() {
 }
 
 fn count_as(number: &str, root: &Path) {
-    let session = session(root, offered()[0]);
+    let session = session_in(root, offered()[0]);
     for count in 0..rounds(BY_PROCESS) {
         let (old, new) = (format!("{number}: {count}\n"), format!("{number}: {}\n", count + 1));
         loop {

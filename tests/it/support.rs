@@ -6,6 +6,7 @@ mod base;
 mod child;
 mod fences;
 mod host;
+mod sessions;
 mod snapshot;
 mod tree;
 
@@ -16,5 +17,6 @@ pub(crate) use fences::{
     FenceKind, each_fence, each_fence_on, fence_on, fences_on, offered, open_fence,
 };
 pub(crate) use host::{LeftOut, Needs, is_root, report, say};
+pub(crate) use sessions::{each_session_on, session_in};
 pub(crate) use snapshot::{Effect, NodeKind, Snapshot};
 pub(crate) use tree::{Entry, Stage, Tree, dir, fifo, file, hard, link, mode, sock, tmpfs};

@@ -1,40 +1,20 @@
 //! Text files that are read, and replaced only as they were seen.
 
 use std::io::Write as _;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use ringfence::{
-    Code, Durability, Edit, Effect as Did, Error, Matches, Mode, Outcome, Receipt, Request,
-    Session, TempAreas, Text, Version,
+    Code, Edit, Effect as Did, Error, Matches, Outcome, Receipt, Request, Session, Text, Version,
 };
 use rustix::fs::{AtFlags, CWD};
 
 use crate::effort::rounds;
 use crate::stop::StopOnDrop;
-use crate::support::{FenceKind, Stage, Tree, dir, file, link, offered};
+use crate::support::{Tree, dir, each_session_on, file, link};
 
 const THREADS: usize = 8;
 const BY_THREAD: usize = 40;
-
-fn session(workspace: &Path, kind: FenceKind) -> Session {
-    Session::builder()
-        .workspace(workspace)
-        .temps(TempAreas::none())
-        .mode(Mode::WorkspaceWrite)
-        .durability(Durability::None)
-        .exactly(kind.resolution, kind.confinement)
-        .build()
-        .unwrap()
-}
-
-fn each_session(tree: &Tree, test: impl Fn(&Stage, &Session)) {
-    for kind in offered() {
-        let stage = Stage::new(tree);
-        test(&stage, &session(stage.root(), *kind));
-    }
-}
 
 fn read(session: &Session, path: &str) -> Result<Text, Error> {
     let outcome = session.perform(Request::ReadText { path: path.into() })?;
@@ -59,7 +39,7 @@ fn edit(session: &Session, path: &str, edit: [&str; 2], seen: &Version) -> Resul
 fn a_text_is_read_as_it_is() {
     let inside =
         [file("f", "\u{feff}a\nb\r\nc\r"), file("nul", "a\0"), dir("d"), file("empty", "")];
-    each_session(&Tree::inside(inside), |stage, session| {
+    each_session_on(&Tree::inside(inside), |stage, session| {
         let read_f = read(session, "f").unwrap();
         assert_eq!((read_f.text.as_str(), read_f.bom), ("a\nb\r\nc\r", true));
         let newlines = read_f.newlines;
@@ -81,7 +61,7 @@ fn a_text_is_read_as_it_is() {
 
 #[test]
 fn a_file_is_of_its_version_while_it_has_the_same_bytes() {
-    each_session(&Tree::inside([file("f", "old"), link("l", "f")]), |stage, session| {
+    each_session_on(&Tree::inside([file("f", "old"), link("l", "f")]), |stage, session| {
         let path = stage.root().join("f");
         let mut seen = read(session, "l").unwrap().version;
         let touch = || {
@@ -111,7 +91,7 @@ fn a_file_is_of_its_version_while_it_has_the_same_bytes() {
 
 #[test]
 fn another_version_is_never_replaced_though_it_is_of_the_same_size_and_moment() {
-    each_session(&Tree::inside([file("f", "0000")]), |stage, session| {
+    each_session_on(&Tree::inside([file("f", "0000")]), |stage, session| {
         let path = stage.root().join("f");
         for round in 0..rounds(50) {
             std::fs::write(&path, format!("{round:04}")).unwrap();
@@ -134,7 +114,7 @@ fn another_version_is_never_replaced_though_it_is_of_the_same_size_and_moment() 
 fn what_is_there_no_more_or_is_no_file_is_told() {
     let tree =
         Tree::inside([file("f", "old"), link("out", "../out/f")]).outside([file("out/f", "old")]);
-    each_session(&tree, |stage, session| {
+    each_session_on(&tree, |stage, session| {
         let seen = read(session, "f").unwrap().version;
         let outside = read(session, "out").unwrap().version;
         assert_ne!(seen, outside, "they are two files");
@@ -155,7 +135,7 @@ fn what_is_there_no_more_or_is_no_file_is_told() {
 
 #[test]
 fn threads_that_replace_what_they_have_seen_lose_nothing() {
-    each_session(&Tree::inside([file("counter", "0")]), |stage, session| {
+    each_session_on(&Tree::inside([file("counter", "0")]), |stage, session| {
         let count = || loop {
             let text = read(session, "counter").unwrap();
             let next = text.text.parse::<usize>().unwrap() + 1;
@@ -176,7 +156,7 @@ fn threads_that_replace_what_they_have_seen_lose_nothing() {
 
 #[test]
 fn a_text_that_grows_while_it_is_read_is_told_and_is_of_no_version_that_is_replaced() {
-    each_session(&Tree::inside([file("log", "line\n")]), |stage, session| {
+    each_session_on(&Tree::inside([file("log", "line\n")]), |stage, session| {
         let mut log = std::fs::File::options().append(true).open(stage.root().join("log")).unwrap();
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
