@@ -20,9 +20,11 @@ use crate::support::{FenceKind, offered, open_fence, say};
 use model::model;
 use scene::{Plant, Scene, Shape};
 
-/// How many trees are tried.
+/// How many trees are tried, if it is set.
 const PROPERTIES: &str = "RINGFENCE_TEST_PROPERTIES";
 const TREES: usize = 100;
+/// With so many changes, how many of them say something is no chance.
+const ENOUGH: usize = 400;
 
 /// A path beneath the first or the second root.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -296,5 +298,7 @@ fn every_fence_does_the_same_and_nothing_outside_changes() {
     }
     let (all, made, modelled) = tally.get();
     say(format_args!("{cases} trees: {all} changes, {made} made, {modelled} known to the model"));
-    assert!(made * 8 > all && modelled * 8 > all, "too few of them say anything");
+    // Of fewer than that, some must.
+    let enough = |some: usize| some * 8 > all || (all < ENOUGH && some > 0);
+    assert!(enough(made) && enough(modelled), "too few of them say anything");
 }
