@@ -249,7 +249,8 @@ impl Session {
         }
     }
 
-    /// Reads a whole text. One that does not stand still is told all the same, and is of no version.
+    /// Reads a whole text. One that does not stand still is told all the same, and is of no
+    /// version.
     fn read_text(&self, raw: &Path) -> Result<Outcome> {
         let op = Op::ReadText;
         let (path, mut snapshot) = self.read(op, raw, ReadOnly::open_file)?;

@@ -84,7 +84,8 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     /// [`Escape`](crate::ErrorKind::Escape) if any path leads outside its root;
     /// [`Stale`](crate::ErrorKind::Stale) or [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if
     /// a [`Precondition`](crate::Precondition) does not hold;
-    /// [`Cancelled`](crate::ErrorKind::Cancelled);
+    /// [`Busy`](crate::ErrorKind::Busy) if another process has held the lock of a directory for ten
+    /// seconds; [`Cancelled`](crate::ErrorKind::Cancelled);
     /// [`ConfinementLost`](crate::ErrorKind::ConfinementLost) if the confined thread has died or
     /// this is a forked child, in which case this fence refuses every change from then on.
     ///
@@ -97,7 +98,9 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
 
     /// Hands a change over and returns at once, with a future that needs no runtime.
     ///
-    /// A fence without a confined thread makes the change here and now. Dropping the future
-    /// cancels what has not begun; what has begun is finished.
+    /// A fence without a confined thread makes the change here and now. Changes are made in the
+    /// order in which they are handed over, but that one which waits for another process lets the
+    /// others pass. Dropping the future cancels what has not begun, and what waits; what has begun
+    /// is finished.
     fn submit(&self, mutation: Mutation, terms: &Terms) -> Pending;
 }

@@ -47,10 +47,9 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
-    let mut builder = Session::builder()
-        .mode(args.mode)
-        .require(args.require.map_or_else(Enforcement::default, Into::into))
-        .durability(args.durability.into());
+    let required = args.require.map_or_else(Enforcement::default, Into::into);
+    let mut builder =
+        Session::builder().mode(args.mode).require(required).durability(args.durability.into());
     if let Some(workspace) = args.workspace {
         builder = builder.workspace(workspace);
     }
@@ -59,7 +58,6 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
         Command::Doctor => {
             // Looking takes no fence, and the workspace is found as any command finds it.
             let session = builder.mode(Mode::ReadOnly).build()?;
-            let required = args.require.map_or_else(Enforcement::default, Into::into);
             let good_enough = doctor::run(session.policy().workspace(), required, renderer)?;
             return Ok(if good_enough { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }

@@ -1,6 +1,8 @@
-//! A file that has been read whole: its text, and what must still be there for it to be written back.
+//! A file that has been read whole: its text, and what must still be there for it to be written
+//! back.
 
 use std::io::{self, Read as _};
+use std::time::SystemTime;
 
 use ringfence_platform::{Digest, Precondition, Snapshot, Stamp};
 
@@ -12,11 +14,13 @@ use super::{Unedited, Version};
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
 
 /// All of a file as it was.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Read {
     pub(crate) bytes: Vec<u8>,
     pub(super) stamp: Stamp,
     pub(super) digest: Digest,
+    /// When the reading began.
+    pub(super) began: SystemTime,
 }
 
 /// A text file as it was.
@@ -37,6 +41,7 @@ impl Read {
     /// Reads `snapshot` to its end.
     pub(crate) fn all(snapshot: Snapshot) -> Result<Self, Unedited> {
         let Snapshot { mut file, stamp, .. } = snapshot;
+        let began = SystemTime::now();
         let mut bytes = Vec::new();
         if stamp.size() <= MOST_BYTES {
             // One more, to see that it grows beyond the limit meanwhile.
@@ -47,7 +52,7 @@ impl Read {
         if size > MOST_BYTES {
             return Err(Unedited::TooLarge { size, limit: MOST_BYTES });
         }
-        Ok(Self { digest: Digest::of(&bytes), stamp, bytes })
+        Ok(Self { digest: Digest::of(&bytes), stamp, bytes, began })
     }
 
     /// That just these bytes are still there.

@@ -33,7 +33,8 @@ impl Version {
         Self(Seen::Whole {
             stamp: read.stamp,
             digest: read.digest,
-            settled: is_settled(&read.stamp, SystemTime::now()),
+            // Not when it ended: what was read first may have changed in the same tick since.
+            settled: is_settled(&read.stamp, read.began),
         })
     }
 
@@ -66,10 +67,10 @@ impl Version {
     }
 }
 
-fn is_settled(stamp: &Stamp, now: SystemTime) -> bool {
-    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+fn is_settled(stamp: &Stamp, at: SystemTime) -> bool {
+    let at = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let then = stamp.changed_ns();
-    i128::try_from(now.as_nanos()).is_ok_and(|now| now - then >= SETTLED.as_nanos() as i128)
+    i128::try_from(at.as_nanos()).is_ok_and(|at| at - then >= SETTLED.as_nanos() as i128)
 }
 
 #[cfg(test)]
@@ -78,6 +79,20 @@ mod tests {
 
     use super::*;
     use crate::reader::ReadOnly;
+
+    #[test]
+    fn what_counts_is_when_the_reading_began() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let read = Read::all(ReadOnly::open().unwrap().open_file(&path).unwrap()).unwrap();
+        let changed =
+            UNIX_EPOCH + Duration::from_nanos(read.stamp.changed_ns().try_into().unwrap());
+        for (began, proves) in [(changed, false), (changed + SETTLED, true)] {
+            let Seen::Whole { settled, .. } = Version::of(&Read { began, ..read.clone() }).0 else {
+                panic!("it was whole");
+            };
+            assert_eq!(settled, proves);
+        }
+    }
 
     #[test]
     fn a_stamp_is_proof_only_two_seconds_after_the_last_change() {

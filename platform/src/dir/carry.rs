@@ -108,7 +108,7 @@ impl Carried {
             rustix::fs::fchmod(file, Mode::from_bits_truncate(mode as RawMode))?;
         }
         // The kernel drops it in silence for a group that is not the caller's.
-        if has_setgid && Meta::of(file)?.mode & SETGID == 0 {
+        if has_setgid && !lost.contains(&Lost::Setid) && Meta::of(file)?.mode & SETGID == 0 {
             lost.push(Lost::Setid);
         }
         Ok(lost)

@@ -129,11 +129,11 @@ fn replace<R: Resolve>(
     dir.may_write(leaf)?;
     let cas = if expected.is_some() { Cas::Atomic } else { Cas::Unconditional };
     if meta.stamp.size == contents.len() as u64 && old.holds(contents)? {
+        // It would be replaced if it had others: whether that is permitted does not depend on them.
+        dir.may_take(leaf, meta).map_err(of_directory)?;
         if act.terms.durability != Durability::None {
             old.sync()?;
         }
-        // It would be replaced if it had others: whether that is permitted does not depend on them.
-        dir.may_take(leaf, meta).map_err(of_directory)?;
         return Ok(Receipt { cas, ..act.receipt(Effect::Unchanged, key, Some(meta.stamp)) });
     }
     let carried = Carried::from(&old, meta)?;

@@ -68,6 +68,7 @@ fn a_user_keeps_what_is_possible_and_is_told_the_rest() {
         (OWN, (NOBODY, SOME_GROUP, 0o664), "group", (NOBODY, NOBODY, 0o644)),
         (OWN, (NOBODY, SOME_GROUP, 0o660), "group", (NOBODY, NOBODY, 0o600)),
         (OWN, (NOBODY, SOME_GROUP, 0o2644), "group setid", (NOBODY, NOBODY, 0o644)),
+        (OWN, (NOBODY, SOME_GROUP, 0o6644), "group setid", (NOBODY, NOBODY, 0o644)),
         (OWN, (NOBODY, SOME_GROUP, 0o670), "group", (NOBODY, NOBODY, 0o600)),
         (OWN, (NOBODY, SOME_GROUP, 0o646), "group", (NOBODY, NOBODY, 0o646)),
         (OWN, (SOMEBODY, SOME_GROUP, 0o666), "group owner", (NOBODY, NOBODY, 0o666)),
