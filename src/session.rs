@@ -106,7 +106,7 @@ impl SessionBuilder {
         let unavailable = |source| Error::Unavailable { required, source };
 
         let policy = Policy::load(self.mode, &workspace, &self.temps)?;
-        let options = Options { at_least: required, ..Options::default() };
+        let options = Options { at_least: required };
         let fence = match (policy.mode(), policy.roots()) {
             (Mode::DangerFullAccess, _) => {
                 Some(platform::unfenced(platform::ambient_authority()).map_err(Some))
@@ -142,7 +142,7 @@ fn working_directory() -> Result<PathBuf> {
 type Opened = Result<Box<dyn Fence>, Option<platform::Error>>;
 
 fn open_kind(roots: &Roots, options: Options, kind: (Resolution, Confinement)) -> Opened {
-    let offer = platform::survey(roots, options)
+    let offer = platform::survey(roots)
         .find(|offer| (offer.resolution, offer.confinement) == kind)
         .ok_or(None)?;
     let fence = offer.fence.map_err(Some)?;

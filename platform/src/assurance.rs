@@ -80,7 +80,4 @@ pub struct Assurance {
 pub struct Options {
     /// The weakest enforcement that is accepted.
     pub at_least: Enforcement,
-    /// Whether a path that crosses from one mount to another beneath a root is refused
-    /// (`RESOLVE_NO_XDEV`).
-    pub no_xdev: bool,
 }

@@ -96,6 +96,19 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     /// detected, and its file put back, where the file system can exchange two entries.
     fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt>;
 
+    /// Says whether [`apply`](Self::apply) would make this change, and changes nothing.
+    ///
+    /// It answers for a [`Mutation::Write`], from what can be seen now: where the path leads, what
+    /// is there, the precondition, and the caller's own rights to the file and to its directory.
+    /// Verdicts come in the order in which `apply` comes to them. It takes no lock, so what it saw
+    /// can be another thing by the time of the change; and whether there is enough space, and the
+    /// confined thread is still there, only the change itself can tell.
+    ///
+    /// # Errors
+    ///
+    /// Those of `apply`; [`Unsupported`](crate::ErrorKind::Unsupported) for any other mutation.
+    fn rehearse(&self, mutation: &Mutation) -> Result<()>;
+
     /// Hands a change over and returns at once, with a future that needs no runtime.
     ///
     /// A fence without a confined thread makes the change here and now. Changes are made in the

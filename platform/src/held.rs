@@ -1,20 +1,21 @@
 //! What a fence holds: its roots, a resolver and the locks. Every read is written here once.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::assurance::Enforcement;
-use crate::dir::{Dir, Hold, Meta, READ};
+use crate::dir::{Dir, Meta, READ};
 use crate::error::{ErrorKind, Fault, Result};
 use crate::locks::Locks;
 use crate::path::RootedPath;
-use crate::resolve::{Place, Resolve, Trail};
+use crate::resolve::{Place, Resolve};
 use crate::roots::{Root, RootId, Roots};
-use crate::stat::{Entry, Follow, Kind, Snapshot, Stat, TargetKey};
+use crate::stat::{Entry, Follow, Kind, Snapshot, Stamp, Stat, TargetKey};
 
 /// What a fence holds, and acts with on whatever thread it acts.
 #[derive(Debug)]
@@ -43,27 +44,15 @@ impl<R: Resolve> Held<R> {
 
     /// What a path names, or would.
     pub(crate) fn place(&self, root: &Root, path: &Path, follow: Follow) -> Result<Stat, Fault> {
-        let mut trail = Trail::starting_at(path.to_owned())?;
-        loop {
-            let anchor = match self.resolver.pin(root, &trail, Hold::Place)? {
-                Place::Dir(dir) => return Ok(whole(dir.meta()?)),
-                Place::Entry(anchor) => anchor,
-            };
-            if !anchor.missing.is_empty() {
-                let rest: PathBuf =
-                    anchor.missing.iter().chain([&anchor.leaf]).map(|n| n.as_os_str()).collect();
-                return Ok(Stat { key: TargetKey::entry(anchor.dir.id()?, rest), found: None });
+        match self.resolver.lead(root, path, follow)? {
+            (Place::Dir(dir), _) => Ok(whole(dir.meta()?)),
+            (Place::Entry(_), Some(meta)) if meta.kind == Kind::Dir => Ok(whole(meta)),
+            (Place::Entry(anchor), Some(_)) if anchor.must_be_dir => {
+                Err(Fault::found(Errno::NOTDIR))
             }
-            match self.resolver.rules().look(&anchor.dir, &anchor.leaf)? {
-                Some(link) if link.kind == Kind::Symlink && follow == Follow::Yes => {
-                    trail.follow(&self.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
-                }
-                Some(meta) if meta.kind == Kind::Dir => return Ok(whole(meta)),
-                Some(_) if anchor.must_be_dir => return Err(Fault::found(Errno::NOTDIR)),
-                found => {
-                    let key = TargetKey::entry(anchor.dir.id()?, anchor.leaf.as_os_str());
-                    return Ok(Stat { key, found: found.map(|meta| (meta.kind, meta.stamp)) });
-                }
+            (Place::Entry(anchor), found) => {
+                let found = found.map(|meta| (meta.kind, meta.stamp));
+                Ok(Stat { key: anchor.key()?, found })
             }
         }
     }
@@ -80,16 +69,34 @@ impl<R: Resolve> Held<R> {
     pub(crate) fn entries(&self, root: &Root, path: &Path) -> Result<Vec<Entry>, Fault> {
         let dir = Dir(self.resolver.open(root, path, READ | OFlags::DIRECTORY)?);
         let mut entries = Vec::new();
-        for entry in dir.entries()? {
-            let (name, kind) = entry?;
-            let look = || Ok(dir.look(&name)?.map(|meta| meta.kind));
-            // What is gone by now is left out.
-            if let Some(kind) = kind.map_or_else(look, |kind| Ok::<_, Fault>(Some(kind)))? {
-                entries.push(Entry { name: name.into_os_string(), kind });
-            }
+        for entry in Dir::entries(dir.0.try_clone()?)? {
+            let (name, told) = entry?;
+            let (kind, target) = match dir.look(&name) {
+                // It is gone by now.
+                Ok(None) => continue,
+                Ok(Some(link)) if link.kind == Kind::Symlink => {
+                    let led = self.place(root, &path.join(name.as_os_str()), Follow::Yes);
+                    (link.kind, led.ok().and_then(|stat| stat.found))
+                }
+                Ok(Some(meta)) => (meta.kind, Some((meta.kind, meta.stamp))),
+                Err(_) => (told, None),
+            };
+            entries.push(Entry { name: name.into_os_string(), kind, target });
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
+    }
+}
+
+impl Snapshot {
+    /// The stamp that the open file has by now: another one than [`stamp`](Self::stamp) if it has
+    /// changed since it was opened, also if it has only got another name.
+    ///
+    /// # Errors
+    ///
+    /// As `fstat(2)`.
+    pub fn now(&self) -> io::Result<Stamp> {
+        Ok(Meta::from(rustix::fs::fstat(&self.file)?).stamp)
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Offer {
 /// another reason than that the host has none: then no weaker one takes its place.
 pub fn open(roots: &Roots, options: Options) -> Result<Box<dyn Fence>> {
     let mut why_not = None;
-    for Offer { fence, .. } in survey(roots, options) {
+    for Offer { fence, .. } in survey(roots) {
         let reason = match fence {
             Ok(fence) if fence.assurance().level >= options.at_least => {
                 let Assurance { level, gaps, .. } = fence.assurance();
@@ -53,11 +53,11 @@ pub fn open(roots: &Roots, options: Options) -> Result<Box<dyn Fence>> {
 
 /// Puts up each kind of fence, strongest first, when it is asked for: the fence, or the reason why
 /// this host has none.
-pub fn survey(roots: &Roots, options: Options) -> impl Iterator<Item = Offer> {
+pub fn survey(roots: &Roots) -> impl Iterator<Item = Offer> {
     let kinds = [Resolution::Openat2, Resolution::Walk]
         .map(|who| [Confinement::Landlock, Confinement::Nothing].map(|what| (who, what)));
     kinds.into_iter().flatten().map(move |(resolution, confinement)| {
-        let fence = put_up(roots, Scope::Beneath, options, resolution, confinement);
+        let fence = put_up(roots, Scope::Beneath, resolution, confinement);
         Offer { resolution, confinement, fence }
     })
 }
@@ -70,8 +70,8 @@ pub fn survey(roots: &Roots, options: Options) -> impl Iterator<Item = Offer> {
 ///
 /// Only if the root directory cannot be opened.
 pub fn unfenced(_: AmbientAuthority) -> Result<Box<dyn Fence>> {
-    let (roots, options) = (Roots::open(["/"])?, Options::default());
-    let put_up = |who| put_up(&roots, Scope::Ambient, options, who, Confinement::Nothing);
+    let roots = Roots::open(["/"])?;
+    let put_up = |who| put_up(&roots, Scope::Ambient, who, Confinement::Nothing);
     match put_up(Resolution::Openat2) {
         Err(error) if error.kind() == ErrorKind::TooWeak => put_up(Resolution::Walk),
         opened => opened,
@@ -90,16 +90,15 @@ pub fn ambient_authority() -> AmbientAuthority {
 fn put_up(
     roots: &Roots,
     scope: Scope,
-    options: Options,
     resolution: Resolution,
     confinement: Confinement,
 ) -> Result<Box<dyn Fence>> {
     let roots = roots.clone();
     Ok(match resolution {
         Resolution::Openat2 => {
-            let resolver = Openat2::proven(&roots, scope, options)?;
+            let resolver = Openat2::proven(&roots, scope)?;
             Box::new(Local::new(roots, resolver, confinement)?)
         }
-        Resolution::Walk => Box::new(Local::new(roots, Walk::new(scope, options), confinement)?),
+        Resolution::Walk => Box::new(Local::new(roots, Walk::new(scope), confinement)?),
     })
 }

@@ -34,7 +34,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use fence::Fence;
 pub use host::{AmbientAuthority, Offer, ambient_authority, open, survey, unfenced};
 pub use mutation::{
-    Cas, Digest, Durability, Effect, Lost, Mutation, Parents, Precondition, Receipt, Removal, Terms,
+    Cas, Digest, Durability, Effect, Hasher, Lost, Mutation, Parents, Precondition, Receipt,
+    Removal, Terms,
 };
 pub use path::{LinkText, RelPath, RootedPath};
 pub use pending::Pending;

@@ -116,17 +116,19 @@ impl<R: Resolve> Fence for Local<R> {
         };
         let mutation = Arc::new(mutation);
         let answer = worker.hand_over(Arc::clone(&mutation), terms);
-        answer.and_then(|answer| worker.wait(answer)).unwrap_or_else(|| mutation.lost())
+        worker.wait(answer).unwrap_or_else(|| mutation.lost())
+    }
+
+    fn rehearse(&self, mutation: &Mutation) -> Result<()> {
+        mutate::rehearse(&self.held, mutation).map_err(|fault| mutation.failed(fault))
     }
 
     fn submit(&self, mutation: Mutation, terms: &Terms) -> Pending {
-        let Some(worker) = &self.worker else {
-            return Pending::ready(self.apply(mutation, terms));
-        };
         let mutation = Arc::new(mutation);
-        match worker.hand_over(Arc::clone(&mutation), terms) {
-            Some(answer) => Pending::handed_over(answer, mutation),
-            None => Pending::ready(mutation.lost()),
-        }
+        let answer = match &self.worker {
+            Some(worker) => worker.hand_over(Arc::clone(&mutation), terms),
+            None => confine::answered(self.act(&mutation, terms)),
+        };
+        Pending::new(answer, self.worker.as_ref(), mutation)
     }
 }

@@ -121,6 +121,22 @@ impl Digest {
     }
 }
 
+/// A [`Digest`] in the making, of bytes that come in pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Hasher(blake3::Hasher);
+
+impl Hasher {
+    /// Adds the bytes that come next.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all bytes so far.
+    pub fn finish(&self) -> Digest {
+        Digest(*self.0.finalize().as_bytes())
+    }
+}
+
 /// What a change does about missing directories on the way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Parents {
@@ -163,6 +179,10 @@ pub struct Terms {
     pub cancel: Cancel,
     /// What is synced.
     pub durability: Durability,
+    /// The place that a [`Mutation::Write`] must be at, as [`Fence::stat`](crate::Fence::stat) told
+    /// it: if its path leads to another by now, that is [`ErrorKind::Stale`]. With any other change
+    /// it is [`ErrorKind::Unsupported`].
+    pub at: Option<TargetKey>,
 }
 
 /// What a call did, and under which enforcement.
@@ -243,6 +263,8 @@ pub enum Lost {
     Capability,
     /// Other names of the old file still have the old bytes; how many there are.
     HardLink(u64),
+    /// The byte order mark before a text. A fence knows of no text, and never says so itself.
+    Bom,
 }
 
 impl fmt::Display for Lost {

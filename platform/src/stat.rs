@@ -103,6 +103,9 @@ pub struct Entry {
     pub name: OsString,
     /// Its kind; a symlink is not followed.
     pub kind: Kind,
+    /// What it leads to, symlinks followed as [`Fence::stat`](crate::Fence::stat) does: for
+    /// anything but a symlink, itself. Nothing where that leads nowhere, or may not be looked at.
+    pub target: Option<(Kind, Stamp)>,
 }
 
 /// Device and inode: which object, for as long as it is held or exists.

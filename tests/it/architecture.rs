@@ -69,7 +69,9 @@ fn the_trusted_base_stays_small() {
         own.map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
     };
     let sources = sources("platform/src").into_iter();
-    let own = sources.filter(|(path, _)| !path.ends_with("tests.rs"));
+    // Neither tests, nor what stands for the systems without a fence.
+    let own = sources
+        .filter(|(path, _)| !path.ends_with("tests.rs") && !path.ends_with("unsupported.rs"));
     let lines: usize = own.map(|(_, text)| of_code(&text)).sum();
     assert!(lines < MOST_LINES, "{lines} lines of code");
 }

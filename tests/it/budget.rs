@@ -7,8 +7,8 @@ use std::io::Read;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use ringfence_platform::{
-    Confinement, Digest, Durability, Fence, Mutation, Options, Parents, Precondition, RelPath,
-    Removal, Resolution, RootedPath, Roots, Terms,
+    Confinement, Digest, Durability, Fence, Mutation, Parents, Precondition, RelPath, Removal,
+    Resolution, RootedPath, Roots, Terms,
 };
 use rustix::fs::{Access, Mode};
 use rustix::process::umask;
@@ -298,7 +298,7 @@ fn each_change_takes_the_calls_of_its_budget_and_no_other() {
 fn do_everything(root: &str) {
     // With another, a new file would not get the mode of the old one by being made.
     umask(Mode::from_raw_mode(0o022));
-    let fence = open_fence(&Roots::open([root]).unwrap(), Options::default(), COUNTED);
+    let fence = open_fence(&Roots::open([root]).unwrap(), COUNTED);
     let fence = fence.as_ref();
     let terms = Terms { durability: Durability::None, ..Terms::default() };
     let mark = |name: &str| {

@@ -24,7 +24,7 @@ use crate::support::{Tree, dir, each_fence_on, file, link, open_dir};
 const PATIENCE: Duration = Duration::from_secs(8);
 
 fn terms(cancel: &Cancel) -> Terms {
-    Terms { cancel: cancel.clone(), durability: Durability::None }
+    Terms { cancel: cancel.clone(), durability: Durability::None, at: None }
 }
 
 fn at(fence: &dyn Fence, path: &str) -> RootedPath {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Barrier;
 
-use ringfence_platform::{ErrorKind, Fence, Follow, Kind, Options, RelPath, RootedPath, Roots};
+use ringfence_platform::{ErrorKind, Fence, Follow, Kind, RelPath, RootedPath, Roots};
 
 use crate::act::{CONTENTS, NOT_OFFERED, Outcome, beneath, is_spelled_oddly, perform};
 use crate::cases::{Args, Case, Expect, Ok as Answer, Op, RenameFlag, Table};
@@ -213,7 +213,7 @@ impl Ground {
             None => stage.roots(),
             Some(start) => Roots::open([stage.root().join(start)]).expect("a start exists"),
         };
-        let open = |kind: &FenceKind| (*kind, open_fence(&roots, Options::default(), *kind));
+        let open = |kind: &FenceKind| (*kind, open_fence(&roots, *kind));
         let fences = kinds.iter().map(open).collect();
         let before = stage.snapshot();
         Self { stage, before, fences }

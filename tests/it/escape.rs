@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 
 use ringfence_platform::{
-    ErrorKind, Fence, LinkText, Mutation, Options, Precondition, RelPath, Removal, RootedPath,
+    ErrorKind, Fence, LinkText, Mutation, Precondition, RelPath, Removal, RootedPath,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -244,7 +244,7 @@ fn a_tree_of_2000_levels_is_removed_with_few_descriptors() {
         for kind in offered() {
             let stage = Stage::new(table.tree(case));
             let before = stage.snapshot();
-            let fence = open_fence(&stage.roots(), Options::default(), *kind);
+            let fence = open_fence(&stage.roots(), *kind);
             setrlimit(Resource::Nofile, Rlimit { current: Some(few), ..limit }).unwrap();
             perform(fence.as_ref(), case.op, &case.path, &case.args)
                 .unwrap_or_else(|error| panic!("{case} on {kind}: {error:?}"));
@@ -300,7 +300,7 @@ fn no_descriptor_of_a_fence_reaches_a_child_or_outlives_the_fence() {
         let kinds = offered();
         assert_eq!(descriptors(), before, "a survey leaves descriptors");
         for kind in kinds {
-            let fence = open_fence(&stage.roots(), Options::default(), *kind);
+            let fence = open_fence(&stage.roots(), *kind);
             perform(fence.as_ref(), Op::Write, "d/f", &Args::default()).unwrap();
             let opened = perform(fence.as_ref(), Op::Open, "d/f", &Args::default()).unwrap();
             let ours: Vec<_> = descriptors().difference(&before).cloned().collect();

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::ForkResult;
 use ringfence_platform::{
-    Cancel, Digest, Durability, ErrorKind, Fence, Follow, Mutation, Options, Parents, Precondition,
-    RelPath, RootedPath, Roots, Terms,
+    Cancel, Digest, Durability, ErrorKind, Fence, Follow, Mutation, Parents, Precondition, RelPath,
+    RootedPath, Roots, Terms,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
@@ -122,7 +122,7 @@ fn in_the_child(inherited: &dyn Fence, kind: FenceKind, root: &Path) -> String {
         Ok(_) => "read".to_owned(),
         Err(error) => format!("{:?}", error.kind()),
     };
-    let own = open_fence(&Roots::open([root]).unwrap(), Options::default(), kind);
+    let own = open_fence(&Roots::open([root]).unwrap(), kind);
     let made = says(own.apply(write(own.as_ref(), "own"), &quick()));
     drop(own);
     format!("{refused} {submitted} {at_once}, {read}, {made}")
@@ -140,7 +140,7 @@ fn a_forked_child_is_refused_and_can_open_a_fence_of_its_own() {
     in_own_process(this_test!(), || {
         for kind in offered() {
             let stage = Stage::new(&Tree::inside([file("f", "old")]));
-            let fence = open_fence(&stage.roots(), Options::default(), *kind);
+            let fence = open_fence(&stage.roots(), *kind);
             let fence = fence.as_ref();
             let answer = forked(|| in_the_child(fence, *kind, stage.root()));
             assert_eq!(answer.as_deref(), Some(RIGHT), "{kind}");
@@ -157,7 +157,7 @@ fn a_child_that_is_forked_in_the_middle_of_changes_does_not_hang() {
     in_own_process(this_test!(), || {
         for kind in offered() {
             let stage = Stage::new(&Tree::inside([file("f", "old")]));
-            let fence = open_fence(&stage.roots(), Options::default(), *kind);
+            let fence = open_fence(&stage.roots(), *kind);
             let fence = fence.as_ref();
             let stop = AtomicBool::new(false);
             std::thread::scope(|scope| {
@@ -187,7 +187,7 @@ fn a_child_that_is_forked_while_a_directory_is_locked_does_not_keep_it_locked() 
             let stage = Stage::new(&Tree::inside([file("big", "")]));
             let path = stage.root().join("big");
             std::fs::File::options().write(true).open(&path).unwrap().set_len(BIG).unwrap();
-            let fence = open_fence(&stage.roots(), Options::default(), *kind);
+            let fence = open_fence(&stage.roots(), *kind);
             let fence = fence.as_ref();
             let cancel = Cancel::new();
             let terms = Terms { cancel: cancel.clone(), ..quick() };
@@ -231,7 +231,7 @@ fn a_change_that_was_handed_over_before_is_lost_in_the_child_and_made_by_the_par
     in_own_process(this_test!(), || {
         for kind in offered() {
             let stage = Stage::new(&Tree::inside([]));
-            let fence = open_fence(&stage.roots(), Options::default(), *kind);
+            let fence = open_fence(&stage.roots(), *kind);
             let fence = fence.as_ref();
             let mut pending = std::pin::pin!(fence.submit(write(fence, "f"), &quick()));
             let mut says = || {

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use ringfence_platform::{
-    Digest, Durability, Fence, Follow, Kind, LinkText, Mutation, Options, Parents, Precondition,
-    RelPath, Removal, RootId, RootedPath, Terms,
+    Digest, Durability, Fence, Follow, Kind, LinkText, Mutation, Parents, Precondition, RelPath,
+    Removal, RootId, RootedPath, Terms,
 };
 
 use crate::effort::rounds_or;
@@ -227,7 +227,7 @@ struct Step {
 
 fn play(kind: FenceKind, plants: &[Plant], changes: &[Change]) -> Vec<Step> {
     let scene = Scene::new(plants);
-    let fence = open_fence(&scene.roots(), Options::default(), kind);
+    let fence = open_fence(&scene.roots(), kind);
     let fence = fence.as_ref();
     let outside = scene.outside();
     let mut before = scene.shape();

@@ -7,4 +7,4 @@ mod tests;
 mod worker;
 
 pub(crate) use landlock::{assess, landlock};
-pub(crate) use worker::{PAUSE, Worker};
+pub(crate) use worker::{Answer, PAUSE, Worker, answered};

@@ -17,7 +17,7 @@ use crate::roots::{Root, Roots};
 pub(super) fn gap(roots: &Roots) -> Option<Gap> {
     // A path that is no UTF-8, there or among the roots, is one that cannot be told.
     let table = std::fs::read_to_string("/proc/self/mountinfo").ok();
-    let mounts: Option<Vec<_>> = table.as_ref().and_then(|t| t.lines().map(Mount::parse).collect());
+    let mounts: Option<Vec<_>> = table.as_ref().and_then(|t| t.lines().map(parse).collect());
     let bound: Option<Vec<_>> =
         mounts.and_then(|mounts| roots.iter().map(|root| around(root, &mounts)).collect());
     match bound {
@@ -29,32 +29,25 @@ pub(super) fn gap(roots: &Roots) -> Option<Gap> {
 /// Whether a part of a file system is mounted at or beneath `root`, if that can be told.
 fn around(root: &Root, mounts: &[Mount<'_>]) -> Option<bool> {
     let id = mount_id(&root.dir, OsStr::new("")).ok()??;
-    let own = mounts.iter().find(|mount| mount.id == id)?;
+    mounts.iter().find(|mount| mount.id == id)?;
     let path = escaped(root.path().to_str()?);
-    let beneath = mounts.iter().filter(|mount| Path::new(mount.point).starts_with(&path));
-    Some(std::iter::once(own).chain(beneath).any(Mount::is_part))
+    let is_around = |m: &Mount<'_>| m.id == id || Path::new(m.point).starts_with(&path);
+    Some(mounts.iter().any(|mount| mount.is_part && is_around(mount)))
 }
 
 /// A line of proc_pid_mountinfo(5).
 #[derive(Debug)]
 struct Mount<'t> {
     id: u64,
-    /// Which directory of its file system is mounted.
-    root: &'t str,
+    /// Whether it is not the root directory of its file system that is mounted.
+    is_part: bool,
     point: &'t str,
 }
 
-impl<'t> Mount<'t> {
-    fn parse(line: &'t str) -> Option<Self> {
-        let mut fields = line.split(' ');
-        let id = fields.next()?.parse().ok()?;
-        let (root, point) = (fields.nth(2)?, fields.next()?);
-        Some(Self { id, root, point })
-    }
-
-    fn is_part(&self) -> bool {
-        self.root != "/"
-    }
+fn parse(line: &str) -> Option<Mount<'_>> {
+    let mut fields = line.split(' ');
+    let id = fields.next()?.parse().ok()?;
+    Some(Mount { id, is_part: fields.nth(2)? != "/", point: fields.next()? })
 }
 
 /// The path as the table spells it.
@@ -71,15 +64,15 @@ mod tests {
     fn a_mount_table_is_read_and_paths_are_spelled_as_in_it() {
         let table = "27 1 254:0 / / rw - ext4 /dev/vda rw\n\
             31 27 254:0 /home/u /work\\134x\\040y rw,relatime shared:1 - ext4 /dev/vda rw\n";
-        let mounts: Vec<_> = table.lines().map(|line| Mount::parse(line).unwrap()).collect();
+        let mounts: Vec<_> = table.lines().map(|line| parse(line).unwrap()).collect();
         assert_eq!(mounts.iter().map(|m| m.id).collect::<Vec<_>>(), [27, 31]);
-        assert_eq!(mounts.iter().map(Mount::is_part).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(mounts.iter().map(|m| m.is_part).collect::<Vec<_>>(), [false, true]);
         assert_eq!(mounts[1].point, escaped("/work\\x y"));
     }
 
     #[test]
     fn a_table_that_is_not_understood_proves_nothing() {
-        assert!(Mount::parse("what is this").is_none());
-        assert!(Mount::parse("27 1 254:0 /").is_none());
+        assert!(parse("what is this").is_none());
+        assert!(parse("27 1 254:0 /").is_none());
     }
 }

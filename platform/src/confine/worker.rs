@@ -45,6 +45,13 @@ pub(crate) struct Worker {
 /// What comes of a change that was handed over. An end without an answer is the end of the thread.
 pub(crate) type Answer = oneshot::Receiver<Result<Receipt>>;
 
+/// An answer that is there already.
+pub(crate) fn answered(result: Result<Receipt>) -> Answer {
+    let (answer, receiver) = oneshot::channel();
+    drop(answer.send(result));
+    receiver
+}
+
 impl Worker {
     /// Starts the thread, which first runs `setup` and makes changes only if that succeeds. Gives
     /// what came of it.
@@ -74,16 +81,15 @@ impl Worker {
         told.recv().unwrap_or_else(died).map(|found| (worker, found))
     }
 
-    /// Puts a change into the queue. Nothing if nobody would take it out.
-    pub(crate) fn hand_over(&self, mutation: Arc<Mutation>, terms: &Terms) -> Option<Answer> {
-        // In a child of fork(2) the thread does not exist, and the queue may be locked for good.
-        if self.process != this_process() {
-            return None;
-        }
-        self.sides.caller.arrive();
+    /// Puts a change into the queue. If nobody would take it out, that is the end already.
+    pub(crate) fn hand_over(&self, mutation: Arc<Mutation>, terms: &Terms) -> Answer {
         let (answer, receiver) = oneshot::channel();
-        let job = Job { mutation, terms: terms.clone(), waits: None, answer };
-        self.jobs.as_ref()?.send(job).ok().map(|()| receiver)
+        // In a child of fork(2) the thread does not exist, and the queue may be locked for good.
+        if let Some(jobs) = self.jobs.as_ref().filter(|_| self.process == this_process()) {
+            self.sides.caller.arrive();
+            drop(jobs.send(Job { mutation, terms: terms.clone(), waits: None, answer }));
+        }
+        receiver
     }
 
     pub(crate) fn is_this_thread(&self) -> bool {
@@ -176,13 +182,11 @@ struct Side {
 impl Sides {
     /// The next job; nothing when there can be no more.
     fn next(&self, queue: &Receiver<Job>) -> Option<Job> {
-        let mut job = queue.try_recv().ok();
-        if job.is_none() {
-            self.caller.watch(|| {
-                job = queue.try_recv().ok();
-                job.is_some()
-            });
-        }
+        let mut job = None;
+        self.caller.watch(|| {
+            job = queue.try_recv().ok();
+            job.is_some()
+        });
         job.or_else(|| {
             self.worker.asleep.store(true, Ordering::Relaxed);
             let job = queue.recv().ok();

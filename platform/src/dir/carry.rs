@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::unix::{Dir, Meta, READ, proc_is_mounted};
 use crate::cancel::Cancel;
 use crate::error::{ErrorKind, Fault};
-use crate::mutation::{Digest, Lost};
+use crate::mutation::{Digest, Hasher, Lost};
 use crate::path::Name;
 
 const ACL: &str = "system.posix_acl_access";
@@ -161,26 +161,18 @@ impl Old {
     /// if there are by now, and no further once somebody has cancelled.
     pub(crate) fn has(&self, digest: &Digest, size: u64, cancel: &Cancel) -> Result<bool, Fault> {
         let Self::Open(file) = self else { return Err(Fault::new(ErrorKind::Denied)) };
-        let mut hasher = blake3::Hasher::new();
+        let mut hasher = Hasher::default();
         let (mut at, mut buffer) = (0, vec![0; PIECE]);
         while at <= size {
             cancel.check()?;
             let read = file.read_at(&mut buffer, at)?;
             if read == 0 {
-                return Ok(at == size && *hasher.finalize().as_bytes() == digest.0);
+                return Ok(at == size && hasher.finish() == *digest);
             }
             hasher.update(&buffer[..read]);
             at += read as u64;
         }
         Ok(false)
-    }
-
-    /// Puts its bytes on disk.
-    pub(crate) fn sync(&self) -> Result<(), Fault> {
-        match self {
-            Self::Open(file) => Ok(file.sync_all()?),
-            Self::ByPath(_) => Ok(()),
-        }
     }
 
     /// Whether it begins with `contents`; not, if it may not be read.

@@ -26,9 +26,6 @@ const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 /// The inode of its root directory: the only one with symlinks that are not magic.
 const PROC_ROOT_INO: u64 = 1;
 
-/// How far up one call looks, which keeps its path far from `PATH_MAX`.
-const MOST_LEVELS: usize = 256;
-
 /// A directory held open.
 #[derive(Debug)]
 pub(crate) struct Dir(pub(crate) OwnedFd);
@@ -141,13 +138,18 @@ impl Dir {
         Ok(rustix::fs::accessat(&self.0, name.as_os_str(), Access::WRITE_OK, AtFlags::EACCESS)?)
     }
 
+    /// Whether the caller's own rights allow entries to be made here.
+    pub(crate) fn may_fill(&self) -> Result<(), Fault> {
+        let rights = Access::WRITE_OK | Access::EXEC_OK;
+        Ok(rustix::fs::accessat(&self.0, ".", rights, AtFlags::EACCESS)?)
+    }
+
     /// Whether the caller's own rights allow what is at `name`, seen as `meta`, to be taken from
     /// here: the directory may be written, is not sticky over somebody else's, and nothing is
     /// mounted there.
     pub(crate) fn may_take(&self, name: &Name, meta: &Meta) -> Result<(), Fault> {
         const STICKY: u32 = 0o1000;
-        let rights = Access::WRITE_OK | Access::EXEC_OK;
-        rustix::fs::accessat(&self.0, ".", rights, AtFlags::EACCESS)?;
+        self.may_fill()?;
         let (dir, me) = (self.meta()?, rustix::process::geteuid());
         let mine = me.is_root() || [meta.uid, dir.uid].contains(&me.as_raw());
         if dir.mode & STICKY != 0 && !mine {
@@ -232,7 +234,8 @@ impl Dir {
 
     /// As [`is_beneath`](Self::is_beneath), in one call where it is `levels` below as expected.
     pub(crate) fn is_beneath_by(&self, levels: usize, id: FileId) -> Result<bool, Fault> {
-        let up = "../".repeat(levels.min(MOST_LEVELS));
+        // Of more levels than one path can name, nothing is found.
+        let up = "../".repeat(levels);
         if let Ok(stat) = rustix::fs::statat(&self.0, up, AtFlags::EMPTY_PATH)
             && Meta::from(stat).id() == id
         {
@@ -345,16 +348,16 @@ impl Dir {
         }
     }
 
-    /// The entries, without `.` and `..`, as the system hands them out.
+    /// The entries of a directory that has just been opened for reading, without `.` and `..`, as
+    /// the system hands them out. It may not tell the kind, which is [`Kind::Other`] then.
     pub(crate) fn entries(
-        &self,
-    ) -> Result<impl Iterator<Item = Result<(Name, Option<Kind>), Fault>>, Fault> {
-        let entries = rustix::fs::Dir::new(self.open_itself()?)?;
+        dir: OwnedFd,
+    ) -> Result<impl Iterator<Item = Result<(Name, Kind), Fault>>, Fault> {
+        let entries = rustix::fs::Dir::new(dir)?;
         Ok(entries.filter_map(|entry| match entry {
             Ok(entry) => {
                 let name = Name::new(OsStr::from_bytes(entry.file_name().to_bytes()))?;
-                let told = entry.file_type();
-                Some(Ok((name, (told != FileType::Unknown).then(|| kind_of(told)))))
+                Some(Ok((name, kind_of(entry.file_type()))))
             }
             Err(errno) => Some(Err(errno.into())),
         }))

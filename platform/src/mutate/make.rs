@@ -17,7 +17,6 @@ pub(super) fn dir<R: Resolve>(
 ) -> Result<Receipt, Fault> {
     let root = act.held.root(path.root)?;
     let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
-    let mut parents_created = 0;
     for _ in 0..MOST_ATTEMPTS {
         act.terms.cancel.check()?;
         let mut anchor = match act.pin(root, &trail)? {
@@ -27,14 +26,14 @@ pub(super) fn dir<R: Resolve>(
                     return Err(Fault::new(ErrorKind::NotFound));
                 }
                 let key = TargetKey::entry(meta.id(), "");
-                return Ok(act.receipt(Effect::Unchanged, key, Some(meta.stamp)));
+                return Ok(act.done(&dir, Effect::Unchanged, key, Some(meta.stamp)));
             }
             Place::Entry(anchor) => anchor,
         };
         let made = act.make_parents(&mut anchor, parents);
-        parents_created += made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
+        made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
         let Anchor { dir, leaf, .. } = &anchor;
-        let (effect, seen) = match act.held.resolver.rules().look(dir, leaf)? {
+        let (effect, seen) = match dir.look(leaf)? {
             Some(meta) if meta.kind == Kind::Dir => (Effect::Unchanged, Some(meta)),
             // As `mkdir -p` does, and mkdir(2) does not.
             Some(link) if link.kind == Kind::Symlink && parents == Parents::Create => {
@@ -52,9 +51,7 @@ pub(super) fn dir<R: Resolve>(
             },
         };
         let Some(meta) = seen else { continue };
-        let durability = act.settle(dir);
-        let receipt = act.receipt(effect, TargetKey::entry(meta.id(), ""), Some(meta.stamp));
-        return Ok(Receipt { durability, parents_created, ..receipt });
+        return Ok(act.done(dir, effect, TargetKey::entry(meta.id(), ""), Some(meta.stamp)));
     }
     Err(Fault::new(ErrorKind::Busy))
 }
@@ -70,12 +67,11 @@ pub(super) fn symlink<R: Resolve>(
         return Err(Fault::new(ErrorKind::AlreadyExists));
     }
     stays_beneath(act, root, &anchor, path.path.as_path(), text.as_path())?;
-    let key = TargetKey::entry(dir.id()?, leaf.as_os_str());
+    let key = anchor.key()?;
     let made = dir.symlink(text.as_path(), leaf);
     made.map_err(|fault| of_directory(act.judge(root, dir, fault)))?;
-    let durability = act.settle(dir);
     let after = dir.look(leaf).ok().flatten().map(|meta| meta.stamp);
-    Ok(Receipt { durability, ..act.receipt(Effect::Created, key, after) })
+    Ok(act.done(dir, Effect::Created, key, after))
 }
 
 /// Refuses a text that leads out of the root as things are, or would once what it names exists.

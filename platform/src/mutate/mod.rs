@@ -12,6 +12,7 @@ mod write;
 
 use std::cell::Cell;
 
+use self::write::Write;
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
 use crate::held::Held;
@@ -34,12 +35,14 @@ pub(crate) fn run<R: Resolve>(
     mutation: &Mutation,
     terms: &Terms,
 ) -> Result<Receipt, Fault> {
-    let (reached, touched) = (Cell::new(terms.durability), Cell::new(false));
-    let act = Act { held, terms, reached, touched };
+    let act = Act::new(held, terms);
     terms.cancel.check()?;
+    if terms.at.is_some() && !matches!(mutation, Mutation::Write { .. }) {
+        return Err(Fault::new(ErrorKind::Unsupported));
+    }
     let made = match mutation {
         Mutation::Write { path, contents, when, parents } => {
-            write::write(&act, path, contents, when, *parents)
+            Write { act: &act, path, contents, when, parents: *parents }.make()
         }
         Mutation::CreateDir { path, parents } => make::dir(&act, path, *parents),
         Mutation::Symlink { path, text } => make::symlink(&act, path, text),
@@ -47,7 +50,18 @@ pub(crate) fn run<R: Resolve>(
         Mutation::Rename { from, to, when } => rename::rename(&act, from, to, when),
         Mutation::Exchange { first, second } => rename::exchange(&act, first, second),
     };
-    made.map_err(|fault| Fault { remains: act.touched.get(), ..fault })
+    let remains = act.touched.get() || act.parents_created.get() > 0;
+    made.map_err(|fault| Fault { remains, ..fault })
+}
+
+/// Says whether a write would be made, as far as that can be seen without making it.
+pub(crate) fn rehearse<R: Resolve>(held: &Held<R>, mutation: &Mutation) -> Result<(), Fault> {
+    let Mutation::Write { path, contents, when, parents } = mutation else {
+        return Err(Fault::new(ErrorKind::Unsupported));
+    };
+    let terms = Terms::default();
+    let act = &Act::new(held, &terms);
+    Write { act, path, contents, when, parents: *parents }.rehearse()
 }
 
 /// What every change needs at hand.
@@ -56,67 +70,59 @@ struct Act<'a, R> {
     terms: &'a Terms,
     /// What has been synced so far, at the worst.
     reached: Cell<Durability>,
-    /// Whether something was done that remains if the change fails.
+    /// Whether anything else was done that remains if the change fails.
     touched: Cell<bool>,
+    /// How many missing directories were made on the way, which remain.
+    parents_created: Cell<u32>,
 }
 
-impl<R: Resolve> Act<'_, R> {
+impl<'a, R: Resolve> Act<'a, R> {
+    fn new(held: &'a Held<R>, terms: &'a Terms) -> Self {
+        let reached = Cell::new(terms.durability);
+        Self { held, terms, reached, touched: Cell::default(), parents_created: Cell::default() }
+    }
+
     /// Pins a place, with a hold on its directory by which it can be locked and synced.
     fn pin(&self, root: &Root, trail: &Trail) -> Result<Place, Fault> {
         self.held.resolver.pin(root, trail, Hold::Readable)
+    }
+
+    /// Pins a place that is an entry. A root is none: it is neither replaced, removed nor renamed.
+    fn pin_place(&self, root: &Root, trail: &Trail) -> Result<Anchor, Fault> {
+        match self.pin(root, trail)? {
+            Place::Entry(anchor) => Ok(anchor),
+            Place::Dir(_) => Err(Fault::new(ErrorKind::WrongKind)),
+        }
     }
 
     /// Pins the entry that `path` names itself, whose directory must be there.
     fn pin_entry(&self, path: &RootedPath) -> Result<(&Root, Anchor), Fault> {
         let root = self.held.root(path.root)?;
         let trail = Trail::starting_at(path.path.as_path().to_owned())?;
-        match self.pin(root, &trail)? {
-            // A root is neither removed nor renamed, nor anything else done to it.
-            Place::Dir(_) => Err(Fault::new(ErrorKind::WrongKind)),
-            Place::Entry(anchor) if anchor.missing.is_empty() => Ok((root, anchor)),
-            Place::Entry(_) => Err(Fault::new(ErrorKind::NotFound)),
-        }
+        let anchor = self.pin_place(root, &trail)?;
+        let is_there = anchor.missing.is_empty();
+        if is_there { Ok((root, anchor)) } else { Err(Fault::new(ErrorKind::NotFound)) }
     }
 
-    /// Makes the missing directories of `anchor` if that was asked for; says how many it made.
-    fn make_parents(&self, anchor: &mut Anchor, parents: Parents) -> Result<u32, Fault> {
-        if anchor.missing.is_empty() {
-            return Ok(0);
-        }
-        if parents == Parents::Require {
-            return Err(Fault::new(ErrorKind::NotFound));
-        }
-        // Before the first is made: none is left behind by a name further on that cannot be.
-        let is_long = |name: &&Name| name.as_os_str().len() > SHORT_NAME;
-        for name in anchor.missing.iter().chain([&anchor.leaf]).filter(is_long) {
-            anchor.dir.look(name)?;
-        }
-        let mut made = 0;
+    /// Makes the missing directories of `anchor` if that was asked for.
+    fn make_parents(&self, anchor: &mut Anchor, parents: Parents) -> Result<(), Fault> {
+        may_make_parents(anchor, parents)?;
         for name in anchor.missing.drain(..) {
             match anchor.dir.make_dir(&name) {
-                Ok(()) => made += 1,
+                Ok(()) => self.parents_created.update(|made| made + 1),
                 Err(fault) if fault.kind == ErrorKind::AlreadyExists => {}
                 Err(fault) => return Err(of_directory(fault)),
             }
-            self.touched.set(self.touched.get() || made > 0);
             self.settle(&anchor.dir);
             anchor.dir = anchor.dir.enter(&name, Hold::Readable)?;
         }
-        Ok(made)
+        Ok(())
     }
 
     /// Keeps every other change of ours out of `dirs`, which may be one, until it is dropped.
     fn lock<'l>(&'l self, dirs: [(FileId, &'l Dir); 2]) -> Result<Lock<'l>, Fault> {
         let lock = self.held.locks.lock(dirs, &self.terms.cancel)?;
         self.terms.cancel.check().map(|()| lock)
-    }
-
-    /// Whether `trail` still leads to the directory `id`.
-    fn still_leads_to(&self, root: &Root, trail: &Trail, id: FileId) -> Result<bool, Fault> {
-        match self.pin(root, trail)? {
-            Place::Entry(now) => Ok(now.missing.is_empty() && now.dir.id()? == id),
-            Place::Dir(_) => Ok(false),
-        }
     }
 
     /// What a refusal by the host means: if the pinned directory is by now outside the root, it was
@@ -136,27 +142,42 @@ impl<R: Resolve> Act<'_, R> {
         }
     }
 
-    /// Puts the entries of `dir` on disk where that was asked for, and says what was reached. What
-    /// has been done stands, so that this fails is no failure.
-    fn settle(&self, dir: &Dir) -> Durability {
+    /// Puts the entries of `dir` on disk where that was asked for. What has been done stands, so
+    /// that this fails is no failure.
+    fn settle(&self, dir: &Dir) {
         if self.terms.durability == Durability::Full && !matches!(dir.sync(), Ok(true)) {
             self.reached.set(Durability::File);
         }
-        self.reached.get()
     }
 
-    fn receipt(&self, effect: Effect, key: TargetKey, after: Option<Stamp>) -> Receipt {
+    /// Says what was done to an entry of `dir`, once that is as durable as was asked for.
+    fn done(&self, dir: &Dir, effect: Effect, key: TargetKey, after: Option<Stamp>) -> Receipt {
+        self.settle(dir);
         Receipt {
             effect,
             key,
             after,
             enforcement: self.held.level,
             cas: Cas::Unconditional,
-            durability: self.terms.durability,
+            durability: self.reached.get(),
             not_kept: Vec::new(),
-            parents_created: 0,
+            parents_created: self.parents_created.get(),
         }
     }
+}
+
+/// Fails if directories are missing on the way to `anchor` that cannot be made, or are not to be.
+fn may_make_parents(anchor: &Anchor, parents: Parents) -> Result<(), Fault> {
+    if anchor.missing.is_empty() {
+        return Ok(());
+    }
+    if parents == Parents::Require {
+        return Err(Fault::new(ErrorKind::NotFound));
+    }
+    // Before the first is made: none is left behind by a name further on that cannot be.
+    let is_long = |name: &&Name| name.as_os_str().len() > SHORT_NAME;
+    let mut long = anchor.missing.iter().chain([&anchor.leaf]).filter(is_long);
+    long.try_for_each(|name| anchor.dir.look(name).map(drop))
 }
 
 impl Precondition {

@@ -8,7 +8,7 @@ use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Effect, Receipt, Removal};
 use crate::path::{Name, RootedPath};
 use crate::resolve::{Anchor, Resolve};
-use crate::stat::{FileId, Kind, TargetKey};
+use crate::stat::{FileId, Kind};
 
 /// How often a directory is emptied anew because somebody fills it.
 const MOST_REFILLS: usize = 1_000;
@@ -20,9 +20,9 @@ pub(super) fn remove<R: Resolve>(
 ) -> Result<Receipt, Fault> {
     loop {
         let (root, anchor) = act.pin_entry(path)?;
-        let id = anchor.dir.id()?;
-        let lock = act.lock([(id, &anchor.dir); 2])?;
-        if lock.waited && act.pin_entry(path)?.1.dir.id()? != id {
+        let key = anchor.key()?;
+        let lock = act.lock([(key.parent, &anchor.dir); 2])?;
+        if lock.waited && act.pin_entry(path)?.1.key()? != key {
             continue;
         }
         let Anchor { dir, leaf, .. } = &anchor;
@@ -35,9 +35,7 @@ pub(super) fn remove<R: Resolve>(
             },
         };
         removed.map_err(|fault| of_directory(act.judge(root, dir, fault)))?;
-        let durability = act.settle(dir);
-        let key = TargetKey::entry(id, leaf.as_os_str());
-        return Ok(Receipt { durability, ..act.receipt(Effect::Removed, key, None) });
+        return Ok(act.done(dir, Effect::Removed, key, None));
     }
 }
 
@@ -116,10 +114,10 @@ struct Level {
 /// Removes what is in `dir` but for directories, whose names are returned.
 fn empty<R: Resolve>(act: &Act<'_, R>, dir: &Dir) -> Result<Vec<Name>, Fault> {
     let mut directories = Vec::new();
-    for entry in dir.entries()? {
+    for entry in Dir::entries(dir.open_itself()?)? {
         act.terms.cancel.check()?;
         let (name, kind) = entry?;
-        if kind == Some(Kind::Dir) {
+        if kind == Kind::Dir {
             directories.push(name);
             continue;
         }

@@ -7,7 +7,7 @@ use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Effect, Precondition, Receipt};
 use crate::path::RootedPath;
 use crate::resolve::Resolve;
-use crate::stat::{Kind, TargetKey};
+use crate::stat::Kind;
 
 pub(super) fn rename<R: Resolve>(
     act: &Act<'_, R>,
@@ -54,13 +54,11 @@ fn on_both<R: Resolve>(
         let (root, a) = act.pin_entry(first)?;
         let (other_root, b) =
             act.pin_entry(second).map_err(|fault| Fault { second: true, ..fault })?;
-        let ids = (a.dir.id()?, b.dir.id()?);
-        let lock = act.lock([(ids.0, &a.dir), (ids.1, &b.dir)])?;
-        if lock.waited {
-            let now = (act.pin_entry(first)?.1, act.pin_entry(second)?.1);
-            if (now.0.dir.id()?, now.1.dir.id()?) != ids {
-                continue;
-            }
+        let keys = (a.key()?, b.key()?);
+        let lock = act.lock([(keys.0.parent, &a.dir), (keys.1.parent, &b.dir)])?;
+        let now = |path| act.pin_entry(path)?.1.key();
+        if lock.waited && (now(first)?, now(second)?) != keys {
+            continue;
         }
         let judge = |fault| match act.judge(root, &a.dir, fault) {
             fault if fault.kind == ErrorKind::Escape => fault,
@@ -68,14 +66,11 @@ fn on_both<R: Resolve>(
         };
         let (from, to) = ((&a.dir, &a.leaf), (&b.dir, &b.leaf));
         let (effect, cas) = change(from, to).map_err(judge)?;
-        let same = ids.0 == ids.1 && a.leaf == b.leaf;
-        let effect = if same { Effect::Unchanged } else { effect };
+        let effect = if keys.0 == keys.1 { Effect::Unchanged } else { effect };
         act.settle(&a.dir);
-        let durability = act.settle(&b.dir);
-        let key = TargetKey::entry(ids.1, b.leaf.as_os_str());
         let after = b.dir.look(&b.leaf).ok().flatten().map(|meta| meta.stamp);
         let cas = when.certainty(cas, &lock);
-        return Ok(Receipt { cas, durability, ..act.receipt(effect, key, after) });
+        return Ok(Receipt { cas, ..act.done(&b.dir, effect, keys.1, after) });
     }
 }
 

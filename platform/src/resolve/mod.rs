@@ -4,19 +4,19 @@ mod openat2;
 mod trail;
 mod walk;
 
-use std::ffi::OsStr;
 use std::fmt;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::assurance::{Options, Resolution};
-use crate::dir::{Dir, Hold, Meta, mount_id};
-use crate::error::{ErrorKind, Fault};
+use crate::assurance::Resolution;
+use crate::dir::{Dir, Hold, Meta};
+use crate::error::Fault;
 use crate::path::Name;
 use crate::roots::Root;
+use crate::stat::{Follow, Kind, TargetKey};
 
 pub(crate) use openat2::Openat2;
 pub(crate) use trail::Trail;
@@ -24,7 +24,7 @@ pub(crate) use walk::Walk;
 
 /// Turns a path into a pinned place beneath a root, following every symlink but one in the last
 /// place.
-pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
+pub(crate) trait Resolve: fmt::Debug + Send + Sync + Sized + 'static {
     /// Who resolves.
     const RESOLUTION: Resolution;
 
@@ -43,6 +43,28 @@ pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
 
     /// What a lookup may do here.
     fn rules(&self) -> Rules;
+
+    /// Goes where `path` leads, and looks at the entry that it comes to.
+    fn lead(
+        &self,
+        root: &Root,
+        path: &Path,
+        follow: Follow,
+    ) -> Result<(Place, Option<Meta>), Fault> {
+        let mut trail = Trail::starting_at(path.to_owned())?;
+        loop {
+            let anchor = match self.pin(root, &trail, Hold::Place)? {
+                Place::Entry(anchor) if anchor.missing.is_empty() => anchor,
+                place @ (Place::Entry(_) | Place::Dir(_)) => return Ok((place, None)),
+            };
+            match anchor.dir.look(&anchor.leaf)? {
+                Some(link) if link.kind == Kind::Symlink && follow == Follow::Yes => {
+                    trail.follow(self, root, &anchor.dir, &anchor.leaf, &link)?;
+                }
+                found => return Ok((Place::Entry(anchor), found)),
+            }
+        }
+    }
 }
 
 /// As many symlinks as the kernel follows in one path, path_resolution(7).
@@ -52,45 +74,23 @@ const MOST_LINKS: usize = 40;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) scope: Scope,
-    pub(crate) no_xdev: bool,
     /// Whether a link that somebody else left in a sticky directory that everybody may write to is
     /// followed: `fs.protected_symlinks` in proc_sys_fs(5).
     pub(crate) foreign_links: bool,
 }
 
 impl Rules {
-    pub(crate) fn new(scope: Scope, options: Options) -> Self {
+    pub(crate) fn new(scope: Scope) -> Self {
         // A setting that cannot be read is the stricter one.
         let protected = std::fs::read("/proc/sys/fs/protected_symlinks");
         let foreign_links = protected.is_ok_and(|setting| setting.trim_ascii() == b"0");
-        Self { scope, no_xdev: options.no_xdev, foreign_links }
+        Self { scope, foreign_links }
     }
 
     /// Fails if the symlink that is met in `dir`, one of `links` by now, is not to be followed.
     fn admit_link(&self, dir: &Dir, links: usize) -> Result<(), Fault> {
         let refused = links > MOST_LINKS || dir.has_magic_links()?;
         if refused { Err(Fault::found(Errno::LOOP)) } else { Ok(()) }
-    }
-
-    /// What is at `name` in `dir`, not followed.
-    pub(crate) fn look(&self, dir: &Dir, name: &Name) -> Result<Option<Meta>, Fault> {
-        let found = dir.look(name)?;
-        if found.is_some() {
-            self.crosses_nothing(dir, name.as_os_str())?;
-        }
-        Ok(found)
-    }
-
-    /// Fails if what is at `path` of `dir` is on another mount and that is not to be.
-    fn crosses_nothing(&self, dir: impl AsFd, path: &OsStr) -> Result<(), Fault> {
-        if !self.no_xdev {
-            return Ok(());
-        }
-        match (mount_id(&dir, OsStr::new(""))?, mount_id(&dir, path)?) {
-            (Some(here), Some(there)) if here == there => Ok(()),
-            (Some(_), Some(_)) => Err(Fault::found(Errno::XDEV)),
-            (None, _) | (_, None) => Err(Fault::new(ErrorKind::Unsupported)),
-        }
     }
 }
 
@@ -112,6 +112,14 @@ pub(crate) struct Anchor {
     pub(crate) leaf: Name,
     /// Whether a symlink's text asked for a directory here by a slash at its end.
     pub(crate) must_be_dir: bool,
+}
+
+impl Anchor {
+    /// The place of the entry, whether or not anything is there.
+    pub(crate) fn key(&self) -> Result<TargetKey, Fault> {
+        let rest: PathBuf = self.missing.iter().chain([&self.leaf]).map(Name::as_os_str).collect();
+        Ok(TargetKey::entry(self.dir.id()?, rest))
+    }
 }
 
 /// How far a path may lead.

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
-use crate::assurance::{Options, Resolution};
+use crate::assurance::Resolution;
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault, Result};
 use crate::path::Name;
@@ -33,11 +33,10 @@ pub(crate) struct Openat2 {
 impl Openat2 {
     /// Makes the resolver if it does what it says on each of `roots`: finds the root itself, and
     /// refuses the `..` of it.
-    pub(crate) fn proven(roots: &Roots, scope: Scope, options: Options) -> Result<Self> {
-        let rules = Rules::new(scope, options);
+    pub(crate) fn proven(roots: &Roots, scope: Scope) -> Result<Self> {
+        let rules = Rules::new(scope);
         let mut resolve = ResolveFlags::NO_MAGICLINKS;
         resolve.set(ResolveFlags::BENEATH, scope == Scope::Beneath);
-        resolve.set(ResolveFlags::NO_XDEV, rules.no_xdev);
         let openat2 = Self { resolve, rules };
         for root in roots.iter() {
             openat2

@@ -45,7 +45,8 @@ impl Trail {
     /// has no name here.
     pub(crate) fn last(&self) -> Option<Last<'_>> {
         let bytes = self.path.as_os_str().as_bytes();
-        let trimmed = without_end_slashes(bytes);
+        let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+        let trimmed = &bytes[..end];
         let (parent, leaf) = match trimmed.iter().rposition(|&byte| byte == b'/') {
             Some(slash) => (&trimmed[..slash], &trimmed[slash + 1..]),
             None => (&trimmed[..0], trimmed),
@@ -104,9 +105,4 @@ fn is_foreign(dir: &Meta, link: &Meta) -> bool {
     dir.mode & STICKY_AND_OPEN == STICKY_AND_OPEN
         && link.uid != rustix::process::geteuid().as_raw()
         && link.uid != dir.uid
-}
-
-fn without_end_slashes(path: &[u8]) -> &[u8] {
-    let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
-    &path[..end]
 }

@@ -17,20 +17,20 @@ use rustix::io::Errno;
 
 use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
-use crate::assurance::{Options, Resolution};
+use crate::assurance::Resolution;
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
 use crate::path::Name;
 use crate::roots::Root;
-use crate::stat::Kind;
+use crate::stat::{Follow, Kind};
 
 /// Lookups by this process.
 #[derive(Debug)]
 pub(crate) struct Walk(Rules);
 
 impl Walk {
-    pub(crate) fn new(scope: Scope, options: Options) -> Self {
-        Self(Rules::new(scope, options))
+    pub(crate) fn new(scope: Scope) -> Self {
+        Self(Rules::new(scope))
     }
 
     /// Goes down `path`, all of whose components are directories or links to such, after `links`
@@ -56,7 +56,6 @@ impl Walk {
             let name = Name::new(&step).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))?;
             match down.dir.enter(&name, Hold::Place) {
                 Ok(dir) => {
-                    self.0.crosses_nothing(&down.dir, name.as_os_str())?;
                     down.dir = dir;
                     down.names.push(name);
                 }
@@ -128,21 +127,13 @@ impl Resolve for Walk {
     }
 
     fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault> {
-        let mut trail = Trail::starting_at(path.to_owned())?;
-        loop {
-            let Anchor { dir, missing, leaf, must_be_dir } =
-                match self.pin(root, &trail, Hold::Place)? {
-                    Place::Dir(dir) => return dir.open_itself(),
-                    Place::Entry(anchor) => anchor,
-                };
-            match self.0.look(&dir, &leaf)?.filter(|_| missing.is_empty()) {
-                None => return Err(Fault::found(Errno::NOENT)),
-                Some(meta) if meta.kind == Kind::Symlink => {
-                    trail.follow(self, root, &dir, &leaf, &meta)?;
-                }
-                Some(_) if must_be_dir => return dir.open(&leaf, flags | OFlags::DIRECTORY),
-                Some(_) => return dir.open(&leaf, flags),
+        match self.lead(root, path, Follow::Yes)? {
+            (Place::Dir(dir), _) => dir.open_itself(),
+            (Place::Entry(_), None) => Err(Fault::found(Errno::NOENT)),
+            (Place::Entry(Anchor { dir, leaf, must_be_dir: true, .. }), Some(_)) => {
+                dir.open(&leaf, flags | OFlags::DIRECTORY)
             }
+            (Place::Entry(Anchor { dir, leaf, .. }), Some(_)) => dir.open(&leaf, flags),
         }
     }
 

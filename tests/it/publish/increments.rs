@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ringfence_platform::{Fence, Options, Roots};
+use ringfence_platform::{Fence, Roots};
 
 use super::{names_in, update};
 use crate::actor::{self, Actor};
@@ -44,7 +44,7 @@ fn two_fences_on_overlapping_roots_lose_no_guarded_update() {
         let stage = Stage::new(&Tree::inside([file("sub/counter", "0")]));
         let outer = fence_on(&stage, *kind);
         let roots = Roots::open([stage.root().join("sub")]).unwrap();
-        let inner = open_fence(&roots, Options::default(), *kind);
+        let inner = open_fence(&roots, *kind);
         std::thread::scope(|scope| {
             for _ in 0..THREADS / 2 {
                 let both = [(&outer, "sub/counter"), (&inner, "counter")];
@@ -83,7 +83,7 @@ fn three_processes_lose_no_guarded_update() {
 /// One of the processes. Each has a fence of another kind, where there are several.
 fn count_as(number: usize, root: &Path) {
     let kind = offered()[number % offered().len()];
-    let fence = open_fence(&Roots::open([root]).unwrap(), Options::default(), kind);
+    let fence = open_fence(&Roots::open([root]).unwrap(), kind);
     (0..rounds(BY_PROCESS)).for_each(|_| increment(fence.as_ref(), "counter"));
     actor::tell("counted");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ringfence_platform::{Options, Precondition, Removal, Roots};
+use ringfence_platform::{Precondition, Removal, Roots};
 
 use super::{at, is_scratch, is_whole, names_in, quick, read, update, whole, write};
 use crate::actor::{self, Actor};
@@ -56,7 +56,7 @@ fn a_writer_that_is_killed_leaves_the_file_whole_and_at_most_one_scratch_file() 
 /// Replaces, replaces what it read, creates and removes until it is killed.
 fn write_without_end(kind: usize, root: &Path) {
     let kind = offered()[kind];
-    let fence = open_fence(&Roots::open([root]).unwrap(), Options::default(), kind);
+    let fence = open_fence(&Roots::open([root]).unwrap(), kind);
     let fence = fence.as_ref();
     for size in 9_000.. {
         drop(write(fence, "f", &whole(size), Precondition::None).unwrap());

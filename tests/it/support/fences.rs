@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use ringfence_platform::{Confinement, Enforcement, Fence, Options, Resolution, Roots, survey};
+use ringfence_platform::{Confinement, Enforcement, Fence, Resolution, Roots, survey};
 
 use super::host::say;
 use super::{Base, Stage, Tree};
@@ -34,7 +34,7 @@ impl FenceKind {
 
 /// Every fence that this host can put around `roots`, strongest first.
 pub(crate) fn fences_on(roots: &Roots) -> Vec<Box<dyn Fence>> {
-    let offers = survey(roots, Options::default());
+    let offers = survey(roots);
     offers.filter_map(|offer| offer.fence.ok()).collect()
 }
 
@@ -66,8 +66,8 @@ fn expectation() -> Option<Enforcement> {
 }
 
 /// Puts up the fence of this kind.
-pub(crate) fn open_fence(roots: &Roots, options: Options, kind: FenceKind) -> Box<dyn Fence> {
-    survey(roots, options)
+pub(crate) fn open_fence(roots: &Roots, kind: FenceKind) -> Box<dyn Fence> {
+    survey(roots)
         .into_iter()
         .find(|offer| offer.resolution == kind.resolution && offer.confinement == kind.confinement)
         .expect("every kind is surveyed")
@@ -77,13 +77,13 @@ pub(crate) fn open_fence(roots: &Roots, options: Options, kind: FenceKind) -> Bo
 
 /// Puts up the fence of this kind around the roots of `stage`.
 pub(crate) fn fence_on(stage: &Stage, kind: FenceKind) -> Box<dyn Fence> {
-    open_fence(&stage.roots(), Options::default(), kind)
+    open_fence(&stage.roots(), kind)
 }
 
 /// Calls `test` with every fence the host offers around `roots`; a failure tells on which.
 pub(crate) fn each_fence(roots: &Roots, test: impl Fn(&dyn Fence)) {
     for kind in offered() {
-        let fence = open_fence(roots, Options::default(), *kind);
+        let fence = open_fence(roots, *kind);
         labelled(*kind, || test(fence.as_ref()));
     }
 }

@@ -1,0 +1,278 @@
+//! What a fence says beforehand about a write, and that it only says it.
+
+use std::os::unix::fs::PermissionsExt;
+
+use ringfence_platform::{
+    Digest, Durability, ErrorKind, Fence, Follow, LinkText, Mutation, Parents, Precondition,
+    Removal, Terms,
+};
+
+use crate::act::beneath;
+use crate::support::{
+    Stage, Tree, as_user, dir, each_fence, each_fence_on, fifo, file, is_root, link, sock,
+    this_test, with_own_mounts,
+};
+
+const TERMS: fn() -> Terms = || Terms { durability: Durability::None, ..Terms::default() };
+
+/// What there is for a write to meet.
+fn tree() -> Tree {
+    let long = "x".repeat(255);
+    Tree::inside([
+        file("f", "old"),
+        file("d/f", "old"),
+        dir("empty"),
+        fifo("fifo"),
+        sock("sock"),
+        link("to-f", "f"),
+        link("to-new", "d/new"),
+        link("to-dir", "d"),
+        link("to-dir-slash", "f/"),
+        link("dangling", "nowhere/new"),
+        link("loop", "loop"),
+        link("out", "../out/f"),
+        link("out-new", "../out/new"),
+        link("out-dir", "../out"),
+        link("absolute", "$BASE/ROOT/f"),
+        dir(&format!("d/{long}")),
+    ])
+    .outside([file("out/f", "old")])
+}
+
+/// Paths of every kind, with whatever there is at them.
+fn paths() -> Vec<String> {
+    let long = "x".repeat(256);
+    let plain = [
+        "f",
+        "new",
+        "d",
+        "d/f",
+        "d/new",
+        "empty",
+        "empty/new",
+        "fifo",
+        "sock",
+        "to-f",
+        "to-new",
+        "to-dir",
+        "to-dir/f",
+        "to-dir/new",
+        "to-dir-slash",
+        "dangling",
+        "dangling/new",
+        "loop",
+        "loop/new",
+        "out",
+        "out-new",
+        "out-dir",
+        "out-dir/f",
+        "out-dir/new",
+        "out-dir/a/new",
+        "absolute",
+        "f/new",
+        "f/a/new",
+        "missing/new",
+        "missing/a/new",
+        "fifo/new",
+    ];
+    let long = [long.clone(), format!("missing/{long}"), format!("{long}/new")];
+    plain.into_iter().map(ToOwned::to_owned).chain(long).collect()
+}
+
+/// Every precondition, of which two can be true of a file that is there.
+fn preconditions(fence: &dyn Fence, path: &str) -> Vec<Precondition> {
+    let mut all = vec![Precondition::None, Precondition::Absent];
+    let f = beneath(fence, "f").unwrap();
+    let other = fence.open(&f).ok();
+    let own = beneath(fence, path).ok().and_then(|path| fence.open(&path).ok());
+    for snapshot in own.into_iter().chain(other) {
+        for digest in [None, Some(Digest::of(b"old")), Some(Digest::of(b"other"))] {
+            all.push(Precondition::Matches { stamp: snapshot.stamp, digest });
+        }
+    }
+    all
+}
+
+fn verdict<T>(result: ringfence_platform::Result<T>) -> Option<(ErrorKind, String)> {
+    // What has been done on the way is of the write alone.
+    let told = |text: String| text.replace("; a part of it was done, and remains", "");
+    result.err().map(|error| (error.kind(), told(error.to_string())))
+}
+
+/// Rehearses and makes each write, and expects the same of both. What a write has changed is undone
+/// by `anew`.
+fn rehearse_all(stage: &Stage, fence: &dyn Fence, anew: impl Fn()) {
+    let (mut made, mut refused) = (0, 0);
+    for path in paths() {
+        for parents in [Parents::Require, Parents::Create] {
+            for when in preconditions(fence, &path) {
+                let write = || {
+                    let (path, contents) = (beneath(fence, &path).unwrap(), b"new".to_vec());
+                    Mutation::Write { path, contents, when: when.clone(), parents }
+                };
+                let before = stage.snapshot();
+                let rehearsed = verdict(fence.rehearse(&write()));
+                stage.assert_unchanged(&before);
+                let written = verdict(fence.apply(write(), &TERMS()));
+                assert_eq!(rehearsed, written, "{path} {when:?} {parents:?}");
+                match written {
+                    None => {
+                        made += 1;
+                        anew();
+                    }
+                    Some(_) => refused += 1,
+                }
+            }
+        }
+    }
+    assert!(refused > 0 && (made > 0 || !is_root()), "{made} made and {refused} refused");
+}
+
+#[test]
+fn a_rehearsal_says_what_the_write_will_say_and_changes_nothing() {
+    each_fence_on(&tree(), |stage, fence| {
+        let anew = || {
+            for path in ["f", "d/f"] {
+                std::fs::write(stage.root().join(path), "old").unwrap();
+            }
+            for path in ["new", "d/new", "empty/new"] {
+                drop(std::fs::remove_file(stage.root().join(path)));
+            }
+            drop(std::fs::remove_dir_all(stage.root().join("missing")));
+        };
+        rehearse_all(stage, fence, anew);
+    });
+}
+
+#[test]
+fn it_knows_the_rights_of_the_caller_and_tells_those_to_the_directory() {
+    as_user(this_test!(), || {
+        each_fence_on(&tree(), |stage, fence| {
+            let set_mode = |path: &str, mode| {
+                let mode = std::fs::Permissions::from_mode(mode);
+                std::fs::set_permissions(stage.root().join(path), mode).unwrap();
+            };
+            for (mode_of_f, mode_of_dirs) in [(0o444, 0o755), (0o644, 0o555), (0o200, 0o755)] {
+                for path in ["f", "d/f"] {
+                    set_mode(path, mode_of_f);
+                }
+                for path in ["d", "empty", "."] {
+                    set_mode(path, mode_of_dirs);
+                }
+                let anew = || {
+                    for path in ["f", "d/f"] {
+                        set_mode(path, 0o600);
+                        std::fs::write(stage.root().join(path), "old").unwrap();
+                        set_mode(path, mode_of_f);
+                    }
+                    for path in ["new", "d/new", "empty/new"] {
+                        drop(std::fs::remove_file(stage.root().join(path)));
+                    }
+                    drop(std::fs::remove_dir_all(stage.root().join("missing")));
+                };
+                rehearse_all(stage, fence, anew);
+                for path in ["d", "empty", "."] {
+                    set_mode(path, 0o755);
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn it_knows_a_mount_that_is_read_only() {
+    with_own_mounts(this_test!(), || {
+        let stage = Stage::new(&Tree::inside([]));
+        let place = stage.root();
+        let flags = rustix::mount::MountFlags::empty();
+        rustix::mount::mount("tmpfs", place, "tmpfs", flags, None).unwrap();
+        std::fs::create_dir_all(place.join("d")).unwrap();
+        std::fs::write(place.join("f"), "old").unwrap();
+        let flags = rustix::mount::MountFlags::RDONLY;
+        rustix::mount::mount_remount(place, flags, "").unwrap();
+        each_fence(&stage.roots(), |fence| {
+            for path in ["f", "new", "d/new", "missing/new"] {
+                let (when, parents) = (Precondition::None, Parents::Create);
+                let (path, contents) = (beneath(fence, path).unwrap(), b"new".to_vec());
+                let write = Mutation::Write { path, contents, when, parents };
+                let rehearsed = verdict(fence.rehearse(&write));
+                assert_eq!(rehearsed, verdict(fence.apply(write, &TERMS())));
+                assert_eq!(rehearsed.unwrap().0, ErrorKind::Denied);
+            }
+        });
+    });
+}
+
+#[test]
+fn only_a_write_can_be_rehearsed_and_only_a_write_is_told_its_place() {
+    each_fence_on(&Tree::inside([file("f", "old"), dir("d")]), |stage, fence| {
+        let at = |path| beneath(fence, path).unwrap();
+        let key = fence.stat(&at("f"), Follow::Yes).unwrap().key;
+        let before = stage.snapshot();
+        for change in [
+            Mutation::CreateDir { path: at("new"), parents: Parents::Require },
+            Mutation::Remove { path: at("f"), what: Removal::File },
+            Mutation::Rename { from: at("f"), to: at("new"), when: Precondition::None },
+            Mutation::Exchange { first: at("f"), second: at("d") },
+            Mutation::Symlink { path: at("new"), text: LinkText::new("f").unwrap() },
+        ] {
+            let error = fence.rehearse(&change).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{change:?}");
+            let terms = Terms { at: Some(key.clone()), ..TERMS() };
+            let error = fence.apply(change, &terms).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        }
+        stage.assert_unchanged(&before);
+    });
+}
+
+/// Where a write may end up: at a file, a name that is free, through links and below directories
+/// that are missing.
+const PLACES: [&str; 7] =
+    ["f", "new", "to-f", "to-new", "to-dir/new", "missing/new", "to-dir/missing/a/new"];
+
+#[test]
+fn a_write_is_made_at_the_place_that_was_looked_at() {
+    for path in PLACES {
+        each_fence_on(&tree(), |stage, fence| {
+            let at = beneath(fence, path).unwrap();
+            let key = fence.stat(&at, Follow::Yes).unwrap().key;
+            let write = |key| {
+                let (path, contents) = (at.clone(), b"new".to_vec());
+                let (when, parents) = (Precondition::None, Parents::Create);
+                let terms = Terms { at: Some(key), ..TERMS() };
+                fence.apply(Mutation::Write { path, contents, when, parents }, &terms)
+            };
+            let before = stage.snapshot();
+            let elsewhere = fence.stat(&beneath(fence, "d/elsewhere").unwrap(), Follow::Yes);
+            let error = write(elsewhere.unwrap().key).unwrap_err();
+            assert_eq!((error.kind(), error.remains()), (ErrorKind::Stale, false), "{path}");
+            stage.assert_unchanged(&before);
+            drop(write(key).unwrap());
+            assert_eq!(std::fs::read(stage.root().join(path)).unwrap(), b"new");
+            // Now that nothing is missing it goes by the name it has.
+            let key = fence.stat(&at, Follow::Yes).unwrap().key;
+            assert_eq!(write(key.clone()).unwrap().key, key);
+        });
+    }
+}
+
+#[test]
+fn a_link_that_leads_elsewhere_by_now_is_another_place() {
+    each_fence_on(&tree(), |stage, fence| {
+        let at = |path| beneath(fence, path).unwrap();
+        let key = fence.stat(&at("to-f"), Follow::Yes).unwrap().key;
+        assert_eq!(key, fence.stat(&at("f"), Follow::Yes).unwrap().key);
+        std::fs::remove_file(stage.root().join("to-f")).unwrap();
+        std::os::unix::fs::symlink("d/f", stage.root().join("to-f")).unwrap();
+        let before = stage.snapshot();
+        for parents in [Parents::Require, Parents::Create] {
+            let (path, contents, when) = (at("to-f"), b"new".to_vec(), Precondition::None);
+            let terms = Terms { at: Some(key.clone()), ..TERMS() };
+            let write = Mutation::Write { path, contents, when, parents };
+            let error = fence.apply(write, &terms).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Stale, "{error}");
+        }
+        stage.assert_unchanged(&before);
+    });
+}
