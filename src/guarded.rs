@@ -7,7 +7,7 @@ use ringfence_platform::{ErrorKind, Mutation, Parents, Precondition, Snapshot};
 use crate::change::{Change, Judged};
 use crate::error::{Code, Error, Result};
 use crate::request::{Outcome, Request};
-use crate::text::{Edit, Read, Version};
+use crate::text::{Edit, MAX_TEXT_BYTES, Read, Version};
 
 /// How often a change is made anew because somebody else was faster.
 const MOST_ATTEMPTS: usize = 16;
@@ -46,7 +46,7 @@ impl<'c> Guarded<'_, 'c> {
         self.until_nobody_is_faster(judged, |mut judged| {
             let (path, snapshot) = self.open(&mut judged, seen)?;
             let unedited = |why| Error::unedited(self.change.op, path.clone(), why);
-            let read = Read::all(snapshot).map_err(unedited)?;
+            let read = Read::all(snapshot, MAX_TEXT_BYTES).map_err(|why| unedited(why.into()))?;
             if seen.is_some_and(|seen| !seen.is(&read)) {
                 return Err(self.stale(path).into());
             }

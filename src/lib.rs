@@ -54,7 +54,7 @@ pub use ringfence_platform::{
 };
 pub use session::{Session, SessionBuilder};
 pub use survey::{Boundary, survey};
-pub use text::{Edit, Matches, Newlines, NotText, Text, Version};
+pub use text::{Edit, Matches, Newlines, NotText, Text, TextStream, Unread, Version, read_bytes};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

@@ -19,7 +19,7 @@ use crate::policy::{Policy, TempAreas};
 use crate::reader::ReadOnly;
 use crate::request::{Op, Outcome, Request};
 use crate::target;
-use crate::text::Read;
+use crate::text::{MAX_TEXT_BYTES, Read, Unread};
 
 /// How often a file that changes while it is read is read again.
 const MOST_READS: usize = 3;
@@ -253,17 +253,14 @@ impl Session {
     /// version.
     fn read_text(&self, raw: &Path) -> Result<Outcome> {
         let op = Op::ReadText;
-        let (path, mut snapshot) = self.read(op, raw, ReadOnly::open_file)?;
-        let unread = |why| Error::unedited(op, path.clone(), why);
         for left in (0..MOST_READS).rev() {
-            let before = snapshot.stamp;
-            let read = Read::all(snapshot).map_err(unread)?;
-            let (_, after) = self.read(op, raw, ReadOnly::open_file)?;
-            if before == after.stamp || left == 0 {
-                let text = read.text(before == after.stamp).map_err(unread)?;
+            let (path, snapshot) = self.read(op, raw, ReadOnly::open_file)?;
+            let unread = |why: Unread| Error::unedited(op, path.clone(), why.into());
+            let read = Read::all(snapshot, MAX_TEXT_BYTES).map_err(unread)?;
+            if read.stood_still() || left == 0 {
+                let text = read.text().map_err(unread)?;
                 return Ok(Outcome::Text { path, text });
             }
-            snapshot = after;
         }
         unreachable!("the last read returns")
     }

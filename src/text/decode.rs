@@ -38,11 +38,15 @@ pub enum NotText {
     Encoding,
 }
 
+/// Fails if these bytes at the start of a file are of none that is text.
+pub(crate) fn begins_as_text(start: &[u8]) -> Result<(), NotText> {
+    let has_nul = start.iter().take(PROBED).any(|&byte| byte == 0);
+    if has_nul { Err(NotText::Nul) } else { Ok(()) }
+}
+
 /// The bytes of a whole file as text.
 pub(crate) fn decode(bytes: &[u8]) -> Result<&str, NotText> {
-    if bytes.iter().take(PROBED).any(|&byte| byte == 0) {
-        return Err(NotText::Nul);
-    }
+    begins_as_text(bytes)?;
     std::str::from_utf8(bytes).map_err(|_| NotText::Encoding)
 }
 

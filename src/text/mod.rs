@@ -3,15 +3,43 @@
 mod decode;
 mod edit;
 mod read;
+mod stream;
 mod version;
 
 use std::io;
 
 pub use decode::{Newlines, NotText};
 pub use edit::{Edit, Matches};
-pub(crate) use read::Read;
-pub use read::Text;
+pub(crate) use read::{MAX_TEXT_BYTES, Read};
+pub use read::{Text, read_bytes};
+pub use stream::TextStream;
 pub use version::Version;
+
+/// Why a file is not read, or not as a text.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unread {
+    /// It cannot be read.
+    #[error("it could not be read")]
+    Failed(#[source] io::Error),
+    /// It has more bytes than may be read.
+    #[error("it has {size} bytes, and {limit} is the most")]
+    TooLarge {
+        /// How many it has at least, in bytes.
+        size: u64,
+        /// The most that it may have, in bytes.
+        limit: u64,
+    },
+    /// It is no text.
+    #[error("{0}")]
+    NotText(NotText),
+}
+
+impl From<NotText> for Unread {
+    fn from(why: NotText) -> Self {
+        Self::NotText(why)
+    }
+}
 
 /// Why a file is not read as a text, or not edited.
 #[derive(Debug)]
@@ -26,4 +54,14 @@ pub(crate) enum Unedited {
     NotFound,
     /// It is there more than once; overlapping occurrences count.
     Ambiguous { matches: usize },
+}
+
+impl From<Unread> for Unedited {
+    fn from(why: Unread) -> Self {
+        match why {
+            Unread::Failed(error) => Self::Failed(error),
+            Unread::TooLarge { size, limit } => Self::TooLarge { size, limit },
+            Unread::NotText(why) => Self::NotText(why),
+        }
+    }
 }

@@ -8,10 +8,10 @@ use ringfence_platform::{Digest, Precondition, Snapshot, Stamp};
 
 use super::decode::{Newlines, decode, without_bom};
 use super::edit::{Edit, replace};
-use super::{Unedited, Version};
+use super::{Unedited, Unread, Version};
 
-/// The largest file that is taken as text, in bytes.
-const MOST_BYTES: u64 = 512 * 1024 * 1024;
+/// The largest file that is taken as one text, in bytes, unless something else is said.
+pub(crate) const MAX_TEXT_BYTES: u64 = 536_870_912;
 
 /// All of a file as it was.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Read {
     pub(super) digest: Digest,
     /// When the reading began.
     pub(super) began: SystemTime,
+    /// Whether the file was the same when it ended.
+    stood_still: bool,
 }
 
 /// A text file as it was.
@@ -38,21 +40,35 @@ pub struct Text {
 }
 
 impl Read {
-    /// Reads `snapshot` to its end.
-    pub(crate) fn all(snapshot: Snapshot) -> Result<Self, Unedited> {
-        let Snapshot { mut file, stamp, .. } = snapshot;
-        let began = SystemTime::now();
+    /// Reads `snapshot` to its end, if it has at most `limit` bytes.
+    pub(crate) fn all(mut snapshot: Snapshot, limit: u64) -> Result<Self, Unread> {
+        let (stamp, began) = (snapshot.stamp, SystemTime::now());
         let mut bytes = Vec::new();
-        if stamp.size() <= MOST_BYTES {
+        if stamp.size() <= limit {
             // One more, to see that it grows beyond the limit meanwhile.
-            let read: io::Result<_> = file.by_ref().take(MOST_BYTES + 1).read_to_end(&mut bytes);
-            read.map_err(Unedited::Failed)?;
+            let most = snapshot.file.by_ref().take(limit.saturating_add(1));
+            read_to_end(most, stamp.size(), &mut bytes).map_err(Unread::Failed)?;
         }
         let size = stamp.size().max(bytes.len() as u64);
-        if size > MOST_BYTES {
-            return Err(Unedited::TooLarge { size, limit: MOST_BYTES });
+        if size > limit {
+            return Err(Unread::TooLarge { size, limit });
         }
-        Ok(Self { digest: Digest::of(&bytes), stamp, bytes, began })
+        let stood_still = snapshot.now().map_err(Unread::Failed)? == stamp;
+        Ok(Self { digest: Digest::of(&bytes), stamp, bytes, began, stood_still })
+    }
+
+    /// Whether the file has not changed while it was read. If it has, what was read may never have
+    /// been there.
+    pub(crate) fn stood_still(&self) -> bool {
+        self.stood_still
+    }
+
+    /// The version that was read: one that nothing matches, if the file has not stood still.
+    pub(crate) fn version(&self) -> Version {
+        match self.stood_still {
+            true => Version::of(self.stamp, self.digest, self.began),
+            false => Version::changing(),
+        }
     }
 
     /// That just these bytes are still there.
@@ -60,11 +76,11 @@ impl Read {
         Precondition::Matches { stamp: self.stamp, digest: Some(self.digest) }
     }
 
-    /// The text. If the file was not `whole` while it was read, it is of no version.
-    pub(crate) fn text(&self, whole: bool) -> Result<Text, Unedited> {
-        let (text, bom) = without_bom(decode(&self.bytes).map_err(Unedited::NotText)?);
-        let version = if whole { Version::of(self) } else { Version::changing() };
-        Ok(Text { text: text.to_owned(), bom, newlines: Newlines::of(text), version })
+    /// The text.
+    pub(crate) fn text(&self) -> Result<Text, Unread> {
+        let (text, bom) = without_bom(decode(&self.bytes)?);
+        let (newlines, version) = (Newlines::of(text), self.version());
+        Ok(Text { text: text.to_owned(), bom, newlines, version })
     }
 
     /// The bytes after `edit`, and how many matches it replaced. A mark before the text is no part
@@ -76,4 +92,28 @@ impl Read {
         let edited = replace(text, edit)?;
         Ok(([mark, &edited.text].concat().into_bytes(), edited.replaced))
     }
+}
+
+/// The bytes of a file and its version, if it has at most `limit` bytes.
+///
+/// Nothing is decoded, and the file is read once: if it has changed meanwhile, its version matches
+/// nothing.
+///
+/// # Errors
+///
+/// [`Unread::TooLarge`] if it has more, and then no more than one byte beyond the limit was read;
+/// [`Unread::Failed`].
+pub fn read_bytes(snapshot: Snapshot, limit: u64) -> Result<(Vec<u8>, Version), Unread> {
+    let read = Read::all(snapshot, limit)?;
+    let version = read.version();
+    Ok((read.bytes, version))
+}
+
+/// Reads what is likely to be `size` bytes, with no more memory than that where it is.
+fn read_to_end(mut from: impl io::Read, size: u64, into: &mut Vec<u8>) -> io::Result<()> {
+    // One more than there are, in which the end is seen.
+    let room = usize::try_from(size).ok().and_then(|size| size.checked_add(1));
+    let room = room.ok_or(io::ErrorKind::OutOfMemory)?;
+    into.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    from.read_to_end(into).map(drop)
 }

@@ -1,8 +1,9 @@
 //! Which version of a file somebody has seen.
 
+use std::io::{self, Read as _};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringfence_platform::{Digest, Precondition, Snapshot, Stamp};
+use ringfence_platform::{Digest, Hasher, Precondition, Snapshot, Stamp};
 
 use super::{Read, Unedited};
 
@@ -10,32 +11,45 @@ use super::{Read, Unedited};
 /// bytes: longer than a tick of any file system's clock.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// A version of a file: its stamp and a digest of all its bytes. Opaque, and good within one boot
-/// of one host.
+/// A version of a file: its stamp and, if it was read or written, a digest of all its bytes.
+/// Opaque, and good within one boot of one host.
 ///
 /// A file is still of this version while it has the same bytes: neither new times or permissions
 /// nor the same bytes written anew make another. Equal stamps alone do not prove it, since two
-/// writes can fall into one tick of the file system's clock.
+/// writes can fall into one tick of the file system's clock. Of a file that was only
+/// [looked at](Self::of_stamp) there is nothing else to go by.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Version(Seen);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Seen {
-    /// The file was whole while it was read.
+    /// The file was whole while it was read, or was written.
     Whole { stamp: Stamp, digest: Digest, settled: bool },
+    /// The file was looked at.
+    Stamp(Stamp),
     /// It kept changing, so what was read may never have been there.
     Changing,
 }
 
 impl Version {
-    /// The version of what has been read.
-    pub(super) fn of(read: &Read) -> Self {
-        Self(Seen::Whole {
-            stamp: read.stamp,
-            digest: read.digest,
-            // Not when it ended: what was read first may have changed in the same tick since.
-            settled: is_settled(&read.stamp, read.began),
-        })
+    /// The version of what has been read since `began`.
+    pub(super) fn of(stamp: Stamp, digest: Digest, began: SystemTime) -> Self {
+        // Not when it ended: what was read first may have changed in the same tick since.
+        Self(Seen::Whole { stamp, digest, settled: is_settled(&stamp, began) })
+    }
+
+    /// The version of a file that was looked at and not read. A file is of it while it has this
+    /// stamp, so any change makes another, of its metadata too; and one that falls into the same
+    /// tick of the file system's clock makes none.
+    #[must_use]
+    pub fn of_stamp(stamp: Stamp) -> Self {
+        Self(Seen::Stamp(stamp))
+    }
+
+    /// The version of a file that has just been written: its stamp after that, and all its bytes.
+    #[must_use]
+    pub fn written(stamp: Stamp, bytes: &[u8]) -> Self {
+        Self(Seen::Whole { stamp, digest: Digest::of(bytes), settled: false })
     }
 
     /// The version of a file that never stood still, which no file is of.
@@ -47,23 +61,49 @@ impl Version {
     pub(crate) fn is(&self, read: &Read) -> bool {
         match &self.0 {
             Seen::Whole { digest, .. } => *digest == read.digest,
+            Seen::Stamp(stamp) => *stamp == read.stamp,
             Seen::Changing => false,
         }
     }
 
     /// What must be there for `snapshot`, which is there now, to be replaced as this version.
-    /// Nothing if it is another. Reads the file only where its stamp is no proof.
+    /// Nothing if it is another. Reads the file only where its stamp is no proof, and keeps none of
+    /// it.
     pub(crate) fn precondition(
         &self,
         snapshot: Snapshot,
     ) -> Result<Option<Precondition>, Unedited> {
-        if let Seen::Whole { stamp, settled: true, .. } = self.0
-            && stamp == snapshot.stamp
-        {
-            return Ok(Some(Precondition::Matches { stamp, digest: None }));
-        }
-        let read = Read::all(snapshot)?;
-        Ok(self.is(&read).then(|| read.precondition()))
+        let now = snapshot.stamp;
+        let digest = match self.0 {
+            Seen::Whole { stamp, settled: true, .. } if stamp == now => None,
+            Seen::Stamp(stamp) if stamp == now => None,
+            Seen::Stamp(_) | Seen::Changing => return Ok(None),
+            Seen::Whole { digest, .. } => {
+                let mut hasher = Hashed(Hasher::default());
+                // One that grows is another, and is not read for as long as it does.
+                let mut bytes = snapshot.file.take(now.size().saturating_add(1));
+                io::copy(&mut bytes, &mut hasher).map_err(Unedited::Failed)?;
+                if hasher.0.finish() != digest {
+                    return Ok(None);
+                }
+                Some(digest)
+            }
+        };
+        Ok(Some(Precondition::Matches { stamp: now, digest }))
+    }
+}
+
+/// Takes bytes for nothing but their digest.
+struct Hashed(Hasher);
+
+impl io::Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -83,11 +123,11 @@ mod tests {
     #[test]
     fn what_counts_is_when_the_reading_began() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        let read = Read::all(ReadOnly::open().unwrap().open_file(&path).unwrap()).unwrap();
-        let changed =
-            UNIX_EPOCH + Duration::from_nanos(read.stamp.changed_ns().try_into().unwrap());
+        let read = Read::all(ReadOnly::open().unwrap().open_file(&path).unwrap(), u64::MAX);
+        let Read { stamp, digest, .. } = read.unwrap();
+        let changed = UNIX_EPOCH + Duration::from_nanos(stamp.changed_ns().try_into().unwrap());
         for (began, proves) in [(changed, false), (changed + SETTLED, true)] {
-            let Seen::Whole { settled, .. } = Version::of(&Read { began, ..read.clone() }).0 else {
+            let Seen::Whole { settled, .. } = Version::of(stamp, digest, began).0 else {
                 panic!("it was whole");
             };
             assert_eq!(settled, proves);

@@ -35,6 +35,7 @@ mod remains;
 mod session;
 mod stop;
 mod strace;
+mod stream;
 mod support;
 mod temps;
 mod versions;

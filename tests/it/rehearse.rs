@@ -101,13 +101,13 @@ fn verdict<T>(result: ringfence_platform::Result<T>) -> Option<(ErrorKind, Strin
 
 /// Rehearses and makes each write, and expects the same of both. What a write has changed is undone
 /// by `anew`.
-fn rehearse_all(stage: &Stage, fence: &dyn Fence, anew: impl Fn()) {
+fn rehearse_all(stage: &Stage, fence: &dyn Fence, paths: &[String], anew: impl Fn()) {
     let (mut made, mut refused) = (0, 0);
-    for path in paths() {
+    for path in paths {
         for parents in [Parents::Require, Parents::Create] {
-            for when in preconditions(fence, &path) {
+            for when in preconditions(fence, path) {
                 let write = || {
-                    let (path, contents) = (beneath(fence, &path).unwrap(), b"new".to_vec());
+                    let (path, contents) = (beneath(fence, path).unwrap(), b"new".to_vec());
                     Mutation::Write { path, contents, when: when.clone(), parents }
                 };
                 let before = stage.snapshot();
@@ -140,12 +140,14 @@ fn a_rehearsal_says_what_the_write_will_say_and_changes_nothing() {
             }
             drop(std::fs::remove_dir_all(stage.root().join("missing")));
         };
-        rehearse_all(stage, fence, anew);
+        rehearse_all(stage, fence, &paths(), anew);
     });
 }
 
 #[test]
 fn it_knows_the_rights_of_the_caller_and_tells_those_to_the_directory() {
+    let paths = ["f", "new", "d/f", "d/new", "to-f", "to-new", "missing/new", "empty/a/new"];
+    let paths = paths.map(ToOwned::to_owned);
     as_user(this_test!(), || {
         each_fence_on(&tree(), |stage, fence| {
             let set_mode = |path: &str, mode| {
@@ -169,8 +171,9 @@ fn it_knows_the_rights_of_the_caller_and_tells_those_to_the_directory() {
                         drop(std::fs::remove_file(stage.root().join(path)));
                     }
                     drop(std::fs::remove_dir_all(stage.root().join("missing")));
+                    drop(std::fs::remove_dir_all(stage.root().join("empty/a")));
                 };
-                rehearse_all(stage, fence, anew);
+                rehearse_all(stage, fence, &paths, anew);
                 for path in ["d", "empty", "."] {
                     set_mode(path, 0o755);
                 }
