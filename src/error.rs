@@ -82,6 +82,17 @@ pub enum Error {
         /// The largest that is taken, in bytes.
         limit: u64,
     },
+    /// The owner of the session has not read what it would change.
+    #[error("cannot {op} {path:?}: it has not been read")]
+    NotObserved {
+        /// What was asked for.
+        op: Op,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A wider mode was asked for and not given. Nothing was changed.
+    #[error("{0}")]
+    Escalation(Unescalated),
     /// The fence is not the one that the grant is for, so nothing was done.
     #[error("cannot {op} {path:?}: the fence is not on the roots that were granted")]
     WrongFence {
@@ -98,6 +109,20 @@ pub enum Error {
         /// Why there is none, if the host said so.
         source: Option<ringfence_platform::Error>,
     },
+    /// The workspace is no longer where it was opened: it was moved, or another is there now.
+    #[error(
+        "the workspace {path:?} was moved or replaced; nothing is changed until it is reopened"
+    )]
+    WorkspaceMoved {
+        /// Where it was opened.
+        path: PathBuf,
+    },
+    /// The policy service was closed.
+    #[error("no policy is loaded, so nothing is done")]
+    NoPolicy,
+    /// The process was forked after the session was opened, which does not work in the child.
+    #[error("the session belongs to another process, which this one was forked from")]
+    Forked,
     /// A setting of the policy is not one that can be held.
     #[error("invalid {setting} {found:?}: expected {expected}")]
     PolicyInvalid {
@@ -108,6 +133,47 @@ pub enum Error {
         /// What it is.
         found: PathBuf,
     },
+}
+
+/// Why a call does not run in a wider mode. Nothing was changed and nothing was run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unescalated {
+    /// It is not offered for this.
+    #[error("no wider mode is offered for this call")]
+    Unsupported,
+    /// A mode was named without a reason.
+    #[error("a wider mode needs a justification")]
+    MissingJustification,
+    /// A reason was given for no mode.
+    #[error("a justification was given, and no mode that it is for")]
+    UnpairedJustification,
+    /// The reason says nothing.
+    #[error("the justification is blank")]
+    BlankJustification,
+    /// The mode is no wider than the one in force.
+    #[error("{to} is no wider than {from}, which is in force")]
+    NotWider {
+        /// The mode in force.
+        from: Mode,
+        /// The mode that was asked for.
+        to: Mode,
+    },
+    /// There is nobody to ask.
+    #[error("nobody can be asked for a wider mode here")]
+    NoApprover,
+    /// The call is of no agent, so there is no way to ask.
+    #[error("the call belongs to no agent that a question could be put for")]
+    NoAgent,
+    /// The person said no.
+    #[error("the user decided against it; that is final for this operation")]
+    Rejected,
+    /// The call was cancelled before the person answered.
+    #[error("the question was cancelled before it was answered")]
+    Cancelled,
+    /// The question did not reach anybody.
+    #[error("the question did not reach anybody who could answer it")]
+    Unavailable,
 }
 
 /// A refusal by the policy, with what would have sufficed.
@@ -213,6 +279,24 @@ pub enum Code {
     SandboxUnavailable,
     /// A setting of the policy is not valid.
     PolicyInvalid,
+    /// The arguments of a tool are not what it takes.
+    InvalidArgs,
+    /// No wider mode is offered for the call.
+    SandboxEscalationUnsupported,
+    /// The mode and its justification do not go together; [`Error::reason`] says more.
+    SandboxEscalationInvalid,
+    /// The mode is no wider than the one in force.
+    SandboxEscalationNotWider,
+    /// There is nobody to ask.
+    SandboxEscalationNoApprover,
+    /// There is no agent to ask for.
+    SandboxEscalationNoAgent,
+    /// A person said no.
+    SandboxEscalationRejected,
+    /// The call was cancelled before a person answered.
+    SandboxEscalationCancelled,
+    /// The question reached nobody.
+    SandboxEscalationUnavailable,
 }
 
 impl Code {
@@ -235,6 +319,15 @@ impl Code {
             Self::FsAborted => "FS_ABORTED",
             Self::SandboxUnavailable => "SANDBOX_UNAVAILABLE",
             Self::PolicyInvalid => "POLICY_INVALID",
+            Self::InvalidArgs => "INVALID_ARGS",
+            Self::SandboxEscalationUnsupported => "SANDBOX_ESCALATION_UNSUPPORTED",
+            Self::SandboxEscalationInvalid => "SANDBOX_ESCALATION_INVALID",
+            Self::SandboxEscalationNotWider => "SANDBOX_ESCALATION_NOT_WIDER",
+            Self::SandboxEscalationNoApprover => "SANDBOX_ESCALATION_NO_APPROVER",
+            Self::SandboxEscalationNoAgent => "SANDBOX_ESCALATION_NO_AGENT",
+            Self::SandboxEscalationRejected => "SANDBOX_ESCALATION_REJECTED",
+            Self::SandboxEscalationCancelled => "SANDBOX_ESCALATION_CANCELLED",
+            Self::SandboxEscalationUnavailable => "SANDBOX_ESCALATION_UNAVAILABLE",
         }
     }
 }
@@ -245,7 +338,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// What lies behind [`Code::FsIoError`]. `Display` gives its stable token.
+/// What lies behind [`Code::FsIoError`] or [`Code::SandboxEscalationInvalid`]. `Display` gives its stable token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -263,6 +356,12 @@ pub enum Reason {
     Unsupported,
     /// Anything else; see the source.
     Other,
+    /// A wider mode was asked for without a justification.
+    MissingJustification,
+    /// A justification was given without a mode.
+    UnpairedJustification,
+    /// The justification is blank.
+    BlankJustification,
 }
 
 impl fmt::Display for Reason {
@@ -275,6 +374,9 @@ impl fmt::Display for Reason {
             Self::Busy => "busy",
             Self::Unsupported => "unsupported",
             Self::Other => "other",
+            Self::MissingJustification => "missing_justification",
+            Self::UnpairedJustification => "unpaired_justification",
+            Self::BlankJustification => "blank_justification",
         })
     }
 }
@@ -301,19 +403,38 @@ impl Error {
             Self::AmbiguousEdit { .. } => Code::FsAmbiguousEdit,
             Self::NotText { .. } => Code::FsNotText,
             Self::TooLarge { .. } => Code::FsTooLarge,
-            Self::WrongFence { .. } | Self::Unavailable { .. } => Code::SandboxUnavailable,
+            Self::NotObserved { .. } => Code::FsNotObserved,
+            Self::Escalation(why) => why.code(),
+            Self::WrongFence { .. }
+            | Self::Unavailable { .. }
+            | Self::WorkspaceMoved { .. }
+            | Self::NoPolicy
+            | Self::Forked => Code::SandboxUnavailable,
             Self::PolicyInvalid { .. } => Code::PolicyInvalid,
         }
     }
 
-    /// What lies behind [`Code::FsIoError`]; nothing for any other code.
+    /// What lies behind [`Code::FsIoError`] or [`Code::SandboxEscalationInvalid`]; nothing for any
+    /// other code.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
-        if matches!(self, Self::Unreadable { .. }) {
-            return Some(Reason::Other);
+        match self {
+            Self::Unreadable { .. } => Some(Reason::Other),
+            Self::Failed { kind, .. } => (self.code() == Code::FsIoError).then(|| reason(*kind)),
+            Self::Escalation(why) => why.reason(),
+            Self::Denied(_)
+            | Self::EditNotFound { .. }
+            | Self::AmbiguousEdit { .. }
+            | Self::NotText { .. }
+            | Self::TooLarge { .. }
+            | Self::NotObserved { .. }
+            | Self::WrongFence { .. }
+            | Self::Unavailable { .. }
+            | Self::WorkspaceMoved { .. }
+            | Self::NoPolicy
+            | Self::Forked
+            | Self::PolicyInvalid { .. } => None,
         }
-        let Self::Failed { kind, .. } = self else { return None };
-        (self.code() == Code::FsIoError).then(|| reason(*kind))
     }
 
     /// The operation that was asked for, if the error came after one was.
@@ -325,9 +446,15 @@ impl Error {
             | Self::Unreadable { op, .. }
             | Self::NotText { op, .. }
             | Self::TooLarge { op, .. }
+            | Self::NotObserved { op, .. }
             | Self::WrongFence { op, .. } => Some(*op),
             Self::EditNotFound { .. } | Self::AmbiguousEdit { .. } => Some(Op::Edit),
-            Self::Unavailable { .. } | Self::PolicyInvalid { .. } => None,
+            Self::Escalation(_)
+            | Self::Unavailable { .. }
+            | Self::WorkspaceMoved { .. }
+            | Self::NoPolicy
+            | Self::Forked
+            | Self::PolicyInvalid { .. } => None,
         }
     }
 
@@ -339,8 +466,47 @@ impl Error {
             .last()
     }
 
+    /// Whether something was done that remains: directories that were made for the change, or a
+    /// part of a tree that was to be removed.
+    #[must_use]
+    pub fn remains(&self) -> bool {
+        matches!(self, Self::Failed { source: Some(error), .. } if error.remains())
+    }
+
     fn not_empty(&self) -> bool {
         self.os_error().is_some_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty)
+    }
+}
+
+impl Unescalated {
+    fn code(self) -> Code {
+        match self {
+            Self::Unsupported => Code::SandboxEscalationUnsupported,
+            Self::MissingJustification | Self::UnpairedJustification | Self::BlankJustification => {
+                Code::SandboxEscalationInvalid
+            }
+            Self::NotWider { .. } => Code::SandboxEscalationNotWider,
+            Self::NoApprover => Code::SandboxEscalationNoApprover,
+            Self::NoAgent => Code::SandboxEscalationNoAgent,
+            Self::Rejected => Code::SandboxEscalationRejected,
+            Self::Cancelled => Code::SandboxEscalationCancelled,
+            Self::Unavailable => Code::SandboxEscalationUnavailable,
+        }
+    }
+
+    fn reason(self) -> Option<Reason> {
+        match self {
+            Self::MissingJustification => Some(Reason::MissingJustification),
+            Self::UnpairedJustification => Some(Reason::UnpairedJustification),
+            Self::BlankJustification => Some(Reason::BlankJustification),
+            Self::Unsupported
+            | Self::NotWider { .. }
+            | Self::NoApprover
+            | Self::NoAgent
+            | Self::Rejected
+            | Self::Cancelled
+            | Self::Unavailable => None,
+        }
     }
 }
 
@@ -358,6 +524,7 @@ fn failed(op: Op, kind: ErrorKind, not_empty: bool) -> Code {
             Op::List | Op::CreateDir => Code::FsNotDirectory,
             Op::Read
             | Op::ReadText
+            | Op::Stat
             | Op::Write
             | Op::Edit
             | Op::Remove

@@ -28,33 +28,54 @@
 
 #![forbid(unsafe_code)]
 
+mod aiming;
+mod asking;
 mod audit;
+mod call;
 mod change;
 mod error;
-mod guarded;
+mod events;
+mod gate;
 mod lexical;
 mod mode;
+mod mutations;
+mod observation;
+mod opening;
 mod physical;
 mod policy;
 mod reader;
+mod reading;
 mod request;
+mod service;
 mod session;
 mod survey;
 mod target;
 mod text;
+mod texts;
+mod turn;
 
-pub use error::{Code, Denial, Error, Layer, Reason, Result};
+pub use call::Call;
+pub use error::{Code, Denial, Error, Layer, Reason, Result, Unescalated};
+pub use events::{Event, ModeOverride, ModeSource, mode_override};
 pub use mode::{Mode, UnknownMode};
-pub use policy::{Decision, Grant, Policy, TempAreas, writable_roots};
-pub use request::{Op, Outcome, Request};
-pub use ringfence_platform::{
-    Assurance, Cas, Confinement, Digest, Durability, Effect, Enforcement, Entry,
-    Error as FenceError, ErrorKind, Gap, Kind, Lost, Parents, Precondition, Receipt, Removal,
-    Resolution, Root, RootId, Roots, Snapshot, Stamp, TargetKey,
+pub use opening::{SessionBuilder, SessionOptions};
+pub use policy::{
+    Answer, Approval, Approver, Decision, Escalation, Grant, Policy, Question, Settings, Subject,
+    TempAreas, writable_roots,
 };
-pub use session::{Session, SessionBuilder};
+pub use request::{Info, Op, Outcome, Request, WriteIntent};
+pub use ringfence_platform::{
+    Assurance, Cancel, Cas, Confinement, Digest, Durability, Effect, Enforcement, Entry,
+    Error as FenceError, ErrorKind, Follow, Gap, Kind, Lost, Parents, Precondition, Receipt,
+    Removal, Resolution, Root, RootId, Roots, Snapshot, Stamp, TargetKey,
+};
+pub use service::PolicyService;
+pub use session::Session;
 pub use survey::{Boundary, survey};
-pub use text::{Edit, Matches, Newlines, NotText, Text, TextStream, Unread, Version, read_bytes};
+pub use text::{
+    Diff, DiffLimits, Edit, Hunk, Lines, Matches, Newlines, NotText, Part, Text, TextStream,
+    Unread, Version,
+};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

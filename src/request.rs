@@ -3,9 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use ringfence_platform::{Entry, Parents, Precondition, Receipt, Removal, Snapshot};
+use ringfence_platform::{
+    Entry, Follow, Kind, Parents, Precondition, Receipt, Removal, Snapshot, TargetKey,
+};
 
-use crate::text::{Edit, Text, Version};
+use crate::text::{Diff, Edit, Text, TextStream, Version};
 
 /// What a caller asks for, before anyone has judged it.
 ///
@@ -24,6 +26,25 @@ pub enum Request {
         /// The file; a symlink is followed.
         path: PathBuf,
     },
+    /// Reads a text piece by piece, in constant memory, whatever its size.
+    StreamText {
+        /// The file; a symlink is followed.
+        path: PathBuf,
+    },
+    /// Reads a whole file of whatever bytes.
+    ReadBytes {
+        /// The file; a symlink is followed.
+        path: PathBuf,
+        /// The most bytes that it may have.
+        most: u64,
+    },
+    /// Looks what a path names.
+    Stat {
+        /// The path.
+        path: PathBuf,
+        /// Whether a symlink in the last place is followed.
+        follow: Follow,
+    },
     /// Lists a directory, one level deep.
     List {
         /// The directory; a symlink is followed.
@@ -40,14 +61,15 @@ pub enum Request {
         /// What is done about missing directories on the way.
         parents: Parents,
     },
-    /// Atomically replaces a file, if it is still of the version that was seen.
-    Replace {
+    /// Creates a text file or atomically replaces one, with just this text as UTF-8. Missing
+    /// directories on the way are made.
+    WriteText {
         /// The file; a symlink is followed and kept.
         path: PathBuf,
-        /// All its new bytes.
-        contents: Vec<u8>,
-        /// What is replaced.
-        seen: Version,
+        /// All its new text; nothing is added or carried over, 512 MiB at most.
+        text: String,
+        /// What may be replaced.
+        intent: WriteIntent,
     },
     /// Replaces a part of a text file, and not one byte around it.
     Edit {
@@ -96,10 +118,11 @@ impl Request {
     #[must_use]
     pub fn op(&self) -> Op {
         match self {
-            Self::Read { .. } => Op::Read,
-            Self::ReadText { .. } => Op::ReadText,
+            Self::Read { .. } | Self::ReadBytes { .. } => Op::Read,
+            Self::ReadText { .. } | Self::StreamText { .. } => Op::ReadText,
+            Self::Stat { .. } => Op::Stat,
             Self::List { .. } => Op::List,
-            Self::Write { .. } | Self::Replace { .. } => Op::Write,
+            Self::Write { .. } | Self::WriteText { .. } => Op::Write,
             Self::Edit { .. } => Op::Edit,
             Self::CreateDir { .. } => Op::CreateDir,
             Self::Remove { .. } => Op::Remove,
@@ -113,8 +136,11 @@ impl Request {
         let (first, second) = match self {
             Self::Read { path }
             | Self::ReadText { path }
+            | Self::StreamText { path }
+            | Self::ReadBytes { path, .. }
+            | Self::Stat { path, .. }
             | Self::List { path }
-            | Self::Replace { path, .. }
+            | Self::WriteText { path, .. }
             | Self::Write { path, .. }
             | Self::Edit { path, .. }
             | Self::CreateDir { path, .. }
@@ -126,6 +152,18 @@ impl Request {
     }
 }
 
+/// What a text may replace.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum WriteIntent {
+    /// Whatever is there, if anything is.
+    #[default]
+    Any,
+    /// Nothing: only a new file is made.
+    CreateIfAbsent,
+    /// What was seen, as long as it is there.
+    ReplaceIfVersion(Version),
+}
+
 /// An operation. `Display` gives the verb that errors and audit events show.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
 #[non_exhaustive]
@@ -134,6 +172,8 @@ pub enum Op {
     Read,
     /// Reading a whole text file.
     ReadText,
+    /// Looking what is there.
+    Stat,
     /// Listing a directory.
     List,
     /// Writing a file.
@@ -150,10 +190,27 @@ pub enum Op {
     Symlink,
 }
 
+impl Op {
+    /// Whether it changes anything.
+    #[must_use]
+    pub fn changes(self) -> bool {
+        match self {
+            Self::Read | Self::ReadText | Self::Stat | Self::List => false,
+            Self::Write
+            | Self::Edit
+            | Self::CreateDir
+            | Self::Remove
+            | Self::Rename
+            | Self::Symlink => true,
+        }
+    }
+}
+
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Read | Self::ReadText => "read",
+            Self::Stat => "stat",
             Self::List => "list",
             Self::Write => "write",
             Self::Edit => "edit",
@@ -199,13 +256,56 @@ pub enum Outcome {
         /// What it is.
         text: Text,
     },
-    /// A text file was edited.
-    Edited {
+    /// A text file is open to be read piece by piece.
+    Stream {
+        /// Which.
+        path: PathBuf,
+        /// The place: its identity, whatever the spelling.
+        key: TargetKey,
+        /// The pieces, and after them the version.
+        stream: TextStream,
+    },
+    /// A file was read.
+    Bytes {
+        /// Which.
+        path: PathBuf,
+        /// All that is in it.
+        bytes: Vec<u8>,
+        /// The version that was read.
+        version: Version,
+    },
+    /// A text file was written or edited.
+    Written {
         /// Which.
         path: PathBuf,
         /// What was done, and under which enforcement.
         receipt: Receipt,
-        /// How many matches were replaced.
-        replaced: usize,
+        /// The version that is there now.
+        version: Version,
+        /// How many matches an edit replaced.
+        replaced: Option<usize>,
+        /// What differs from before, if that was asked for and the old file was text.
+        diff: Option<Diff>,
     },
+    /// Somebody looked.
+    Info {
+        /// At what.
+        path: PathBuf,
+        /// What is there, if anything is.
+        info: Option<Info>,
+    },
+}
+
+/// What is there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Info {
+    /// The place: its identity, whatever the spelling.
+    pub key: TargetKey,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its version, as far as its stamp tells.
+    pub version: Version,
 }

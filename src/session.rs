@@ -1,306 +1,217 @@
 //! The one door: every request passes here once, from a raw path to a receipt.
 
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::Arc;
 
-use ringfence_platform::{
-    self as platform, Assurance, Confinement, Durability, Enforcement, ErrorKind, Fence, LinkText,
-    Mutation, Options, Parents, Resolution, RootedPath, Roots, Terms,
-};
+use arc_swap::ArcSwap;
+use ringfence_platform::{Assurance, TargetKey, Terms};
 
+use crate::asking::Asking;
 use crate::audit;
-use crate::change::{Change, Judged};
+use crate::call::Call;
+use crate::change::Change;
 use crate::error::{Error, Result};
-use crate::guarded::Guarded;
-use crate::lexical;
+use crate::events::{Event, ModeSource, mode_override};
+use crate::gate::Gate;
 use crate::mode::Mode;
-use crate::physical::physical;
-use crate::policy::{Policy, TempAreas};
-use crate::reader::ReadOnly;
-use crate::request::{Op, Outcome, Request};
-use crate::target;
-use crate::text::{MAX_TEXT_BYTES, Read, Unread};
+use crate::mutations;
+use crate::policy::{Approver, Areas, Policy};
+use crate::reading::Reading;
+use crate::request::{Outcome, Request};
+use crate::service::{PolicyService, Standing};
+use crate::text::Version;
 
-/// How often a file that changes while it is read is read again.
-const MOST_READS: usize = 3;
-
-/// A policy, and the fence that holds it. Every request passes here.
+/// What one agent does, under the policy of its service. Every request passes here.
 ///
 /// Reads go anywhere that the host lets this user read. A change needs a grant of the policy, and
-/// is made by the fence, beneath the writable roots.
+/// is made by the fence, beneath the writable roots. The policy is asked anew for each call, so a
+/// mode that is set applies to the next one.
 #[derive(Debug)]
 pub struct Session {
-    policy: Policy,
-    fence: Option<Box<dyn Fence>>,
-    reader: ReadOnly,
-    terms: Terms,
-}
-
-/// How a session is to be opened.
-#[derive(Clone, Debug)]
-#[must_use = "nothing is opened until it is built"]
-pub struct SessionBuilder {
-    workspace: Option<PathBuf>,
-    mode: Mode,
-    temps: TempAreas,
-    require: Enforcement,
-    kind: Option<(Resolution, Confinement)>,
-    durability: Durability,
-}
-
-impl SessionBuilder {
-    /// The directory that relative paths are taken against, and which workspace-write may change.
-    /// The default is the process's working directory.
-    pub fn workspace(mut self, path: impl Into<PathBuf>) -> Self {
-        self.workspace = Some(path.into());
-        self
-    }
-
-    /// The mode. The default is read-only.
-    pub fn mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        self
-    }
-
-    /// The temp areas. The default is [`TempAreas::from_env`].
-    pub fn temps(mut self, temps: TempAreas) -> Self {
-        self.temps = temps;
-        self
-    }
-
-    /// The weakest enforcement to accept for workspace-write; the strongest that the host offers
-    /// is used. The default is [`Enforcement::Checked`].
-    pub fn require(mut self, at_least: Enforcement) -> Self {
-        self.require = at_least;
-        self
-    }
-
-    #[doc(hidden)]
-    /// This kind of fence and no other, though the host may offer a stronger one. For tests and
-    /// diagnostics.
-    pub fn exactly(mut self, resolution: Resolution, confinement: Confinement) -> Self {
-        self.kind = Some((resolution, confinement));
-        self
-    }
-
-    /// What a change syncs. The default is [`Durability::File`].
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
-
-    /// Loads the policy and opens its fence.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) as
-    /// [`writable_roots`](crate::writable_roots), or if the working directory is `/` and nothing
-    /// else was said; [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the host
-    /// cannot give the required enforcement.
-    pub fn build(self) -> Result<Session> {
-        let workspace = match self.workspace {
-            Some(path) => path,
-            None => working_directory()?,
-        };
-        let required = self.require;
-        let unavailable = |source| Error::Unavailable { required, source };
-
-        let policy = Policy::load(self.mode, &workspace, &self.temps)?;
-        let options = Options { at_least: required };
-        let fence = match (policy.mode(), policy.roots()) {
-            (Mode::DangerFullAccess, _) => {
-                Some(platform::unfenced(platform::ambient_authority()).map_err(Some))
-            }
-            (Mode::ReadOnly | Mode::WorkspaceWrite, Some(roots)) => Some(match self.kind {
-                None => platform::open(roots, options).map_err(Some),
-                Some(kind) => open_kind(roots, options, kind),
-            }),
-            (Mode::ReadOnly | Mode::WorkspaceWrite, None) => None,
-        };
-        Ok(Session {
-            policy,
-            fence: fence.transpose().map_err(unavailable)?,
-            reader: ReadOnly::open().map_err(Some).map_err(unavailable)?,
-            terms: Terms { durability: self.durability, ..Terms::default() },
-        })
-    }
-}
-
-fn working_directory() -> Result<PathBuf> {
-    let invalid = |found| Error::PolicyInvalid {
-        setting: "workspace_root",
-        expected: "a working directory other than /, or a workspace that is named",
-        found,
-    };
-    match std::env::current_dir() {
-        Ok(path) if path.parent().is_some() => Ok(path),
-        Ok(path) => Err(invalid(path)),
-        Err(_) => Err(invalid(PathBuf::from("."))),
-    }
-}
-
-type Opened = Result<Box<dyn Fence>, Option<platform::Error>>;
-
-fn open_kind(roots: &Roots, options: Options, kind: (Resolution, Confinement)) -> Opened {
-    let offer = platform::survey(roots)
-        .find(|offer| (offer.resolution, offer.confinement) == kind)
-        .ok_or(None)?;
-    let fence = offer.fence.map_err(Some)?;
-    if fence.assurance().level < options.at_least { Err(None) } else { Ok(fence) }
+    service: Arc<PolicyService>,
+    name: String,
+    /// Around a working directory of its own.
+    own: Option<Arc<Areas>>,
+    approver: Option<Arc<dyn Approver>>,
+    log: ArcSwap<Vec<Event>>,
+    gate: Gate,
+    /// The process that opened it. In a forked child nothing is changed and nothing waited for: who
+    /// would answer is not there.
+    process: u32,
 }
 
 impl Session {
-    /// Begins to describe a session.
-    pub fn builder() -> SessionBuilder {
-        SessionBuilder {
-            workspace: None,
-            mode: Mode::default(),
-            temps: TempAreas::from_env(),
-            require: Enforcement::Checked,
-            kind: None,
-            durability: Durability::default(),
-        }
+    pub(crate) fn begin(
+        service: Arc<PolicyService>,
+        name: String,
+        own: Option<Arc<Areas>>,
+        approver: Option<Arc<dyn Approver>>,
+        log: Vec<Event>,
+    ) -> Result<Self> {
+        let (log, gate, process) =
+            (ArcSwap::from_pointee(log), Gate::default(), std::process::id());
+        let session = Self { service, name, own, approver, log, gate, process };
+        session.say_if_invalid();
+        let standing = session.service.standing()?;
+        session.areas(&standing).held_as_required(session.mode_under(&standing))?;
+        Ok(session)
     }
 
-    /// The standing policy.
+    /// What the session is called.
     #[must_use]
-    pub fn policy(&self) -> &Policy {
-        &self.policy
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The policy that the next call would be judged by.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the service is closed, or
+    /// the workspace was moved and the mode allows changes.
+    pub fn policy(&self) -> Result<Policy> {
+        let standing = self.service.standing()?;
+        Policy::resolve(self.mode_under(&standing), self.areas(&standing))
     }
 
     /// What the fence was seen to hold; nothing under a mode that has none.
-    #[must_use]
-    pub fn assurance(&self) -> Option<&Assurance> {
-        self.fence.as_deref().map(Fence::assurance)
+    ///
+    /// # Errors
+    ///
+    /// As [`policy`](Self::policy), or if the fence cannot be opened.
+    pub fn assurance(&self) -> Result<Option<Assurance>> {
+        let fence = self.policy()?.bounds().fence()?;
+        Ok(fence.map(|fence| fence.assurance().clone()))
     }
 
-    /// Does what is asked, if the policy allows it.
+    /// Sets the mode, from the next call on. Only for the host: no tool leads here.
+    pub fn set_mode(&self, mode: Mode, source: ModeSource) {
+        self.record(Event::sandbox_mode(mode, source));
+    }
+
+    /// Adds an event to the log of the session, of whatever kind.
+    pub fn record(&self, event: Event) {
+        self.log.rcu(|log| {
+            let mut log = Vec::clone(log);
+            log.push(event.clone());
+            log
+        });
+        self.say_if_invalid();
+    }
+
+    /// Everything that was logged, to be stored and given back to
+    /// [`SessionOptions::log`](crate::SessionOptions::log).
+    #[must_use]
+    pub fn log(&self) -> Vec<Event> {
+        self.log.load().to_vec()
+    }
+
+    /// Whether a person could be asked to let a call run in a wider mode.
+    #[must_use]
+    pub fn can_ask(&self) -> bool {
+        self.approver.as_ref().is_some_and(|approver| approver.reaches_a_person())
+    }
+
+    /// Does what is asked, if the policy allows it. As [`call`](Self::call) without anything
+    /// further.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn perform(&self, request: Request) -> Result<Outcome> {
+        self.call(Call::new(request))
+    }
+
+    /// Does what is asked, if the policy or a person allows it.
     ///
     /// # Errors
     ///
     /// [`Code::FsSandboxDenied`](crate::Code::FsSandboxDenied) if the policy refuses, and then
-    /// nothing has changed; [`Code`](crate::Code) says what the others mean.
-    pub fn perform(&self, request: Request) -> Result<Outcome> {
-        let _span = audit::request(&request, self.policy.mode()).entered();
-        match &request {
-            Request::Read { path } => {
-                let (path, snapshot) = self.read(Op::Read, path, ReadOnly::open_file)?;
-                Ok(Outcome::Opened { path, snapshot })
-            }
-            Request::ReadText { path } => self.read_text(path),
-            Request::List { path } => {
-                let (path, entries) = self.read(Op::List, path, ReadOnly::list)?;
-                Ok(Outcome::Listed { path, entries })
-            }
-            Request::Write { path, contents, when, parents } => {
-                self.change(&request, [path], |[path], passable| {
-                    let (contents, when) = (contents.clone(), when.clone());
-                    Ok(Mutation::Write { path, contents, when, parents: both(*parents, passable) })
-                })
-            }
-            Request::Replace { path, contents, seen } => {
-                self.audited(&request, [path], |change, judged| {
-                    let guarded = Guarded { change, request: &request, raw: path };
-                    guarded.replace(judged, contents, seen)
-                })
-            }
-            Request::Edit { path, edit, seen } => {
-                self.audited(&request, [path], |change, judged| {
-                    let guarded = Guarded { change, request: &request, raw: path };
-                    guarded.edit(judged, edit, seen.as_ref())
-                })
-            }
-            Request::CreateDir { path, parents } => {
-                self.change(&request, [path], |[path], passable| {
-                    Ok(Mutation::CreateDir { path, parents: both(*parents, passable) })
-                })
-            }
-            Request::Remove { path, what } => self
-                .change(&request, [path], |[path], _| Ok(Mutation::Remove { path, what: *what })),
-            Request::Rename { from, to, when } => {
-                self.change(&request, [from, to], |[from, to], _| {
-                    Ok(Mutation::Rename { from, to, when: when.clone() })
-                })
-            }
-            Request::Symlink { path, text } => self.change(&request, [path], |[path], _| {
-                Ok(Mutation::Symlink { path, text: LinkText::new(text)? })
-            }),
+    /// nothing has changed; [`Code::FsAborted`](crate::Code::FsAborted) if it was cancelled, and
+    /// then nothing has changed but parents that were made; [`Code`](crate::Code) says what the
+    /// others mean.
+    pub fn call(&self, call: Call) -> Result<Outcome> {
+        if call.cancel.is_cancelled() {
+            return Err(call.cancelled());
         }
+        if call.request.op().changes() { self.change(call) } else { self.read(&call) }
     }
 
-    /// Reads at a path that no policy restricts. A magic link is not followed but read: its text
-    /// is an ordinary path.
-    fn read<T>(
-        &self,
-        op: Op,
-        raw: &Path,
-        read: fn(&ReadOnly, &Path) -> platform::Result<T>,
-    ) -> Result<(PathBuf, T)> {
-        let shown = lexical::shown(op, self.policy.workspace(), raw)?;
-        let mut result = read(&self.reader, &shown);
-        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Loop)
-            && let Ok(place) = physical(&shown)
-        {
-            result = read(&self.reader, &place);
+    fn read(&self, call: &Call) -> Result<Outcome> {
+        let standing = self.service.standing()?;
+        let areas = self.areas(&standing);
+        let _span = audit::request(call, &self.name, Some(self.mode_under(&standing))).entered();
+        let (op, reader, base) = (call.request.op(), areas.reader(), areas.workspace());
+        let reading = Reading { op, reader, base };
+        let outcome = reading.answer(&call.request);
+        if self.is_in_own_process() {
+            self.gate.observe_read(call, &reading, &outcome);
         }
-        match result {
-            Ok(found) => Ok((shown, found)),
-            Err(error) => Err(target::failed(op, shown, error)),
-        }
+        outcome
     }
 
-    /// Reads a whole text. One that does not stand still is told all the same, and is of no
-    /// version.
-    fn read_text(&self, raw: &Path) -> Result<Outcome> {
-        let op = Op::ReadText;
-        for left in (0..MOST_READS).rev() {
-            let (path, snapshot) = self.read(op, raw, ReadOnly::open_file)?;
-            let unread = |why: Unread| Error::unedited(op, path.clone(), why.into());
-            let read = Read::all(snapshot, MAX_TEXT_BYTES).map_err(unread)?;
-            if read.stood_still() || left == 0 {
-                let text = read.text().map_err(unread)?;
-                return Ok(Outcome::Text { path, text });
-            }
+    fn change(&self, mut call: Call) -> Result<Outcome> {
+        if !self.is_in_own_process() {
+            return Err(Error::Forked);
         }
-        unreachable!("the last read returns")
-    }
-
-    fn change<const N: usize>(
-        &self,
-        request: &Request,
-        raw: [&PathBuf; N],
-        mutation: impl Fn([RootedPath; N], Parents) -> platform::Result<Mutation>,
-    ) -> Result<Outcome> {
-        self.audited(request, raw, |change, judged| change.make(judged, mutation))
-    }
-
-    /// Decides and, if a grant comes of it, has `act` act on it; says both to the audit.
-    fn audited<'s, const N: usize>(
-        &'s self,
-        request: &Request,
-        raw: [&PathBuf; N],
-        act: impl FnOnce(&Change<'s>, Judged<'s, N>) -> Result<Outcome>,
-    ) -> Result<Outcome> {
-        let begun = Instant::now();
-        let change = Change {
-            op: request.op(),
-            policy: &self.policy,
-            fence: self.fence.as_deref(),
-            reader: &self.reader,
-            terms: &self.terms,
-        };
-        let judged = change.judge(request, raw);
-        audit::decided(self.policy.roots(), judged.as_ref().err());
-        let result = judged.and_then(|judged| act(&change, judged));
-        audit::ended(request, &result, begun.elapsed());
+        let _turn = self.gate.turn(&call)?;
+        let standing = self.service.standing();
+        let mode = standing.as_ref().ok().map(|standing| self.mode_under(standing));
+        let _span = audit::request(&call, &self.name, mode).entered();
+        let mut record = audit::Record::begin(&call.request);
+        let result = standing.and_then(|standing| {
+            let policy = Policy::resolve(self.mode_under(&standing), self.areas(&standing))?;
+            self.gate.hold(&mut call, &policy)?;
+            let policy = self.escalated(&mut call, policy)?;
+            let fence = policy.bounds().fence()?;
+            let (cancel, durability) = (call.cancel.clone(), standing.durability);
+            let change = Change {
+                request: &call.request,
+                policy: &policy,
+                fence: fence.as_deref(),
+                terms: &Terms { cancel, durability, ..Terms::default() },
+                diff: call.diff,
+            };
+            mutations::make(&change, &mut record)
+        });
+        record.end(&result);
+        self.gate.observe_change(&call, &result);
         result
     }
-}
 
-/// Directories are made where the caller asks for them and the way allows it.
-fn both(asked: Parents, passable: Parents) -> Parents {
-    match passable {
-        Parents::Create => asked,
-        Parents::Require => Parents::Require,
+    /// The policy of this one call. Nobody is asked for what would be refused anyway, so what was
+    /// seen of the file comes first.
+    fn escalated(&self, call: &mut Call, policy: Policy) -> Result<Policy> {
+        match call.escalation.take() {
+            None => Ok(policy),
+            Some(escalation) => {
+                let approver = self.approver.as_deref();
+                Asking { session: &self.name, call, approver }.escalate(&policy, escalation)
+            }
+        }
+    }
+
+    /// The owner has seen a file of this version there.
+    pub(crate) fn saw(&self, key: TargetKey, version: Version) {
+        if self.is_in_own_process() {
+            self.gate.saw(key, version);
+        }
+    }
+
+    fn is_in_own_process(&self) -> bool {
+        std::process::id() == self.process
+    }
+
+    fn areas(&self, standing: &Standing) -> Arc<Areas> {
+        Arc::clone(self.own.as_ref().unwrap_or(&standing.areas))
+    }
+
+    fn mode_under(&self, standing: &Standing) -> Mode {
+        mode_override(&self.log.load()).map_or(standing.mode, |set| set.mode)
+    }
+
+    fn say_if_invalid(&self) {
+        if let Some(invalid) = mode_override(&self.log.load()).and_then(|set| set.invalid) {
+            audit::invalid_event(&self.name, &invalid);
+        }
     }
 }

@@ -98,9 +98,13 @@ impl Aim<'_> {
     /// Whether the operation is about what a symlink in the last place leads to.
     fn follow(&self) -> Follow {
         match self.op {
-            Op::Read | Op::ReadText | Op::List | Op::Write | Op::Edit | Op::CreateDir => {
-                Follow::Yes
-            }
+            Op::Read
+            | Op::ReadText
+            | Op::Stat
+            | Op::List
+            | Op::Write
+            | Op::Edit
+            | Op::CreateDir => Follow::Yes,
             Op::Remove | Op::Rename | Op::Symlink => Follow::No,
         }
     }

@@ -58,7 +58,7 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
         Command::Doctor => {
             // Looking takes no fence, and the workspace is found as any command finds it.
             let session = builder.mode(Mode::ReadOnly).build()?;
-            let good_enough = doctor::run(session.policy().workspace(), required, renderer)?;
+            let good_enough = doctor::run(session.policy()?.workspace(), required, renderer)?;
             return Ok(if good_enough { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
     };
@@ -67,7 +67,9 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
     let request = command.into_request(&mut io::stdin().lock()).map_err(Failure::Input)?;
     let done = session.perform(request);
     let outcome = done.map_err(|error| Failure::Request(error, advice))?;
-    renderer.outcome(outcome, session.assurance())?;
+    // It is done, whatever can be said of the fence by now.
+    let assurance = session.assurance().ok().flatten();
+    renderer.outcome(outcome, assurance.as_ref())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -53,13 +53,13 @@ impl Renderer {
                 object.extend(received(&receipt));
                 self.object(object)
             }
-            Outcome::Edited { path, receipt, replaced } if self.json => {
+            Outcome::Written { path, receipt, replaced, .. } if self.json => {
                 let mut object = spelled("path", path.as_os_str());
                 object.extend(received(&receipt));
-                object.insert("replaced".into(), replaced.into());
+                object.extend(replaced.map(|replaced| ("replaced".to_owned(), replaced.into())));
                 self.object(object)
             }
-            Outcome::Changed { path, receipt } | Outcome::Edited { path, receipt, .. } => {
+            Outcome::Changed { path, receipt } | Outcome::Written { path, receipt, .. } => {
                 warn(&path, &receipt, assurance);
                 Ok(())
             }

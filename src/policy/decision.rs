@@ -1,24 +1,25 @@
 //! What the standing policy says of a request.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
-use ringfence_platform::{Roots, TargetKey};
+use ringfence_platform::{Enforcement, Roots, TargetKey};
 
-use crate::error::{Denial, Layer, Result};
-use crate::lexical;
+use super::areas::{Areas, Required};
+use super::bounds::Bounds;
+use super::grant::Grant;
+use super::roots::TempAreas;
+use crate::error::{Denial, Result};
 use crate::mode::Mode;
-use crate::policy::grant::Grant;
-use crate::policy::roots::{self, TempAreas};
 use crate::request::{Op, Request};
 
-/// The standing rules: a mode, and where that mode may write.
+/// The rules for one call: a mode, and where that mode may write. It does not change while the call
+/// lasts.
 #[derive(Debug)]
 pub struct Policy {
-    mode: Mode,
-    workspace: PathBuf,
-    /// What the mode that has roots would have, opened or not: the place and its identity.
-    areas: Vec<(PathBuf, TargetKey)>,
-    roots: Option<Roots>,
+    bounds: Bounds,
+    /// The one place that may be changed, where a person has approved no other.
+    approved_at: Option<TargetKey>,
 }
 
 /// What the policy says of one request.
@@ -33,102 +34,67 @@ pub enum Decision {
 }
 
 impl Policy {
-    /// Loads a policy, and opens the roots that `mode` may write beneath.
+    /// Loads a policy, and opens the directories that it speaks of.
     ///
     /// # Errors
     ///
     /// As [`writable_roots`](crate::writable_roots).
     pub fn load(mode: Mode, workspace: &Path, temps: &TempAreas) -> Result<Self> {
-        let areas = roots::areas(workspace, temps)?;
-        let held: Vec<_> = areas.iter().map(|area| (area.path().to_owned(), area.key())).collect();
-        let roots = roots::open(mode, areas)?;
-        Ok(Self { mode, workspace: held[0].0.clone(), areas: held, roots })
+        let required = Required { at_least: Enforcement::Checked, kind: None };
+        Self::resolve(mode, Areas::open(workspace, temps, required)?)
+    }
+
+    /// The policy of `mode` on these areas, now.
+    pub(crate) fn resolve(mode: Mode, areas: Arc<Areas>) -> Result<Self> {
+        Ok(Self { bounds: Bounds::of(mode, areas)?, approved_at: None })
+    }
+
+    /// One that a person has approved, for what is at this place.
+    pub(super) fn approved(bounds: Bounds, at: TargetKey) -> Self {
+        Self { bounds, approved_at: Some(at) }
     }
 
     /// The mode.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        self.mode
+        self.bounds.mode()
     }
 
     /// The canonical workspace, which relative paths are taken against.
     #[must_use]
     pub fn workspace(&self) -> &Path {
-        &self.workspace
+        self.bounds.workspace()
     }
 
     /// The writable roots; nothing under a mode that has none.
     #[must_use]
     pub fn roots(&self) -> Option<&Roots> {
-        self.roots.as_ref()
+        self.bounds.roots()
     }
 
-    /// Whether this is a writable directory of its own that lies within another, so that the fence
-    /// takes it for an entry of that.
-    pub(crate) fn is_nested(&self, key: &TargetKey) -> bool {
-        let mut roots = self.roots.iter().flat_map(Roots::iter);
-        self.areas.iter().any(|(_, area)| area == key) && roots.all(|root| root.key() != *key)
-    }
-
-    /// Whether any is.
-    pub(crate) fn has_nested(&self) -> bool {
-        self.areas.iter().any(|(_, area)| self.is_nested(area))
+    /// How far it reaches.
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// Decides. No I/O and no clock, so a decision can be replayed from its inputs.
     ///
     /// Whether a path lies beneath a root is not decided here but by the fence, when it acts.
     pub fn decide(&self, request: &Request) -> Decision {
-        let (op, mode) = (request.op(), self.mode);
-        match op {
-            Op::Read | Op::ReadText | Op::List => Decision::Allow(Grant::new(Mode::ReadOnly, None)),
+        let mode = self.mode();
+        match request.op() {
+            Op::Read | Op::ReadText | Op::List | Op::Stat => {
+                Decision::Allow(Grant::new(Mode::ReadOnly, None, None))
+            }
             Op::Write | Op::Edit | Op::CreateDir | Op::Remove | Op::Rename | Op::Symlink => {
                 match mode {
                     Mode::WorkspaceWrite | Mode::DangerFullAccess => {
-                        Decision::Allow(Grant::new(mode, self.roots.clone()))
+                        let at = self.approved_at.clone();
+                        Decision::Allow(Grant::new(mode, self.roots().cloned(), at))
                     }
-                    Mode::ReadOnly => Decision::Deny(self.deny_unseen(request)),
+                    Mode::ReadOnly => Decision::Deny(self.bounds.deny_unseen(request)),
                 }
             }
         }
-    }
-
-    /// The refusal of `path`, which no fence of this policy would let be changed.
-    pub(crate) fn deny(&self, op: Op, path: PathBuf, by: Layer) -> Denial {
-        let wider = Mode::DangerFullAccess;
-        let helps = self.mode < wider && !self.is_root(&path);
-        Denial {
-            op,
-            path,
-            mode: self.mode,
-            roots: self.roots.iter().flat_map(Roots::iter).map(|r| r.path().to_owned()).collect(),
-            narrowest: helps.then_some(wider),
-            by,
-        }
-    }
-
-    /// The refusal of a request by the mode alone.
-    fn deny_unseen(&self, request: &Request) -> Denial {
-        let shown = |raw: &Path| {
-            lexical::shown(request.op(), self.workspace(), raw).unwrap_or_else(|_| raw.to_owned())
-        };
-        let first = request.paths().map(shown).next().unwrap_or_default();
-        let within = |path: PathBuf| self.areas.iter().any(|(area, _)| path.starts_with(area));
-        // Only this one has nothing to do where a root is.
-        let on_root = request.op() != Op::CreateDir
-            && request.paths().map(shown).any(|path| self.is_root(&path));
-        let denial = self.deny(request.op(), first, Layer::Mode);
-        let narrowest = if request.paths().map(shown).all(within) {
-            Some(Mode::WorkspaceWrite)
-        } else {
-            denial.narrowest
-        };
-        Denial { narrowest: narrowest.filter(|_| !on_root), ..denial }
-    }
-
-    /// Whether it is a writable directory itself or the whole volume: nobody is told how those
-    /// could be removed.
-    fn is_root(&self, path: &Path) -> bool {
-        path.parent().is_none() || self.areas.iter().any(|(area, _)| area == path)
     }
 }

@@ -1,7 +1,7 @@
 //! Permission for one change, as a value that is used up.
 
 use ringfence_platform::{
-    Enforcement, Error, ErrorKind, Fence, Mutation, Receipt, Result, Roots, Terms,
+    Enforcement, Error, ErrorKind, Fence, Mutation, Receipt, Result, Roots, TargetKey, Terms,
 };
 
 use crate::mode::Mode;
@@ -14,6 +14,8 @@ use crate::mode::Mode;
 pub struct Grant {
     mode: Mode,
     roots: Option<Roots>,
+    /// The one place it is for, if a person was shown one.
+    at: Option<TargetKey>,
 }
 
 /// Why a grant was not spent on a change that was made.
@@ -29,8 +31,8 @@ pub(crate) enum Unmade {
 }
 
 impl Grant {
-    pub(super) fn new(mode: Mode, roots: Option<Roots>) -> Self {
-        Self { mode, roots }
+    pub(super) fn new(mode: Mode, roots: Option<Roots>, at: Option<TargetKey>) -> Self {
+        Self { mode, roots, at }
     }
 
     /// The mode it was granted under.
@@ -39,7 +41,8 @@ impl Grant {
         self.mode
     }
 
-    /// Makes `mutation` through `fence`, which must be on this grant's roots.
+    /// Makes `mutation` through `fence`, which must be on this grant's roots, and at its place if it
+    /// is for one alone.
     pub(crate) fn spend(
         self,
         fence: &dyn Fence,
@@ -49,8 +52,9 @@ impl Grant {
         if !self.is_for(fence) {
             return Err(Unmade::WrongFence);
         }
+        let terms = Terms { at: self.at.clone(), ..terms.clone() };
         #[expect(clippy::disallowed_methods, reason = "the one caller: it takes a grant by value")]
-        let result = fence.apply(mutation, terms);
+        let result = fence.apply(mutation, &terms);
         result.map_err(|error| {
             if matches!(error.kind(), ErrorKind::Escape | ErrorKind::Loop) {
                 Unmade::Misaimed(self, error)

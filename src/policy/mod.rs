@@ -1,11 +1,20 @@
 //! Whether a change may be made, and where. Deciding is pure; only loading a policy looks at the
 //! host.
 
+mod areas;
+mod bounds;
 mod decision;
+mod escalation;
 mod grant;
 mod roots;
+mod settings;
 
+pub(crate) use areas::{Areas, Required};
+pub(crate) use bounds::Bounds;
 pub use decision::{Decision, Policy};
+pub(crate) use escalation::Wider;
+pub use escalation::{Answer, Approval, Approver, Escalation, Question, Subject};
 pub use grant::Grant;
 pub(crate) use grant::Unmade;
 pub use roots::{TempAreas, writable_roots};
+pub use settings::Settings;

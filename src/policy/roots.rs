@@ -79,7 +79,7 @@ pub(super) fn areas(workspace: &Path, temps: &TempAreas) -> Result<Vec<Root>> {
     Ok(areas)
 }
 
-pub(super) fn open(mode: Mode, areas: Vec<Root>) -> Result<Option<Roots>> {
+fn open(mode: Mode, areas: Vec<Root>) -> Result<Option<Roots>> {
     match mode {
         Mode::ReadOnly | Mode::DangerFullAccess => Ok(None),
         Mode::WorkspaceWrite => Roots::new(areas).map(Some).map_err(failed),
@@ -154,7 +154,7 @@ fn invalid(setting: &'static str, expected: &'static str, found: &Path) -> Error
 }
 
 /// It is not the setting that is wrong.
-fn failed(source: platform::Error) -> Error {
+pub(super) fn failed(source: platform::Error) -> Error {
     Error::Unavailable { required: Enforcement::Checked, source: Some(source) }
 }
 

@@ -4,7 +4,7 @@
 const PROBED: usize = 8_192;
 
 /// The mark that some programs put before a UTF-8 text.
-const BOM: &str = "\u{feff}";
+pub(crate) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// How many lines end in which way.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -52,7 +52,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, NotText> {
 
 /// The text without the one mark that may stand before it, and whether it did.
 pub(crate) fn without_bom(text: &str) -> (&str, bool) {
-    text.strip_prefix(BOM).map_or((text, false), |rest| (rest, true))
+    text.strip_prefix('\u{feff}').map_or((text, false), |rest| (rest, true))
 }
 
 #[cfg(test)]

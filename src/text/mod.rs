@@ -1,6 +1,8 @@
-//! Text files: what counts as text, and edits that are exact to the byte. Knows of no policy.
+//! Text files: what counts as text, edits that are exact to the byte, and what differs between two
+//! texts. Knows of no policy.
 
 mod decode;
+mod diff;
 mod edit;
 mod read;
 mod stream;
@@ -8,10 +10,12 @@ mod version;
 
 use std::io;
 
+pub(crate) use decode::BOM;
 pub use decode::{Newlines, NotText};
+pub use diff::{Diff, DiffLimits, Hunk, Lines, Part};
 pub use edit::{Edit, Matches};
-pub(crate) use read::{MAX_TEXT_BYTES, Read};
-pub use read::{Text, read_bytes};
+pub use read::Text;
+pub(crate) use read::{MAX_TEXT_BYTES, Read, check_size, read_bytes, start};
 pub use stream::TextStream;
 pub use version::Version;
 

@@ -1,7 +1,7 @@
 //! A file that has been read whole: its text, and what must still be there for it to be written
 //! back.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::time::SystemTime;
 
 use ringfence_platform::{Digest, Precondition, Snapshot, Stamp};
@@ -37,6 +37,21 @@ pub struct Text {
     pub newlines: Newlines,
     /// The version that was read.
     pub version: Version,
+}
+
+/// The first bytes of a file, `most` at most. Leaves it at its start.
+pub(crate) fn start(snapshot: &Snapshot, most: usize) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    let mut file = &snapshot.file;
+    file.take(most as u64).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(start)
+}
+
+/// Refuses what is more than is taken as text.
+pub(crate) fn check_size(size: u64) -> Result<(), Unedited> {
+    let limit = MAX_TEXT_BYTES;
+    if size > limit { Err(Unedited::TooLarge { size, limit }) } else { Ok(()) }
 }
 
 impl Read {
@@ -97,13 +112,8 @@ impl Read {
 /// The bytes of a file and its version, if it has at most `limit` bytes.
 ///
 /// Nothing is decoded, and the file is read once: if it has changed meanwhile, its version matches
-/// nothing.
-///
-/// # Errors
-///
-/// [`Unread::TooLarge`] if it has more, and then no more than one byte beyond the limit was read;
-/// [`Unread::Failed`].
-pub fn read_bytes(snapshot: Snapshot, limit: u64) -> Result<(Vec<u8>, Version), Unread> {
+/// nothing. Of one that has more, no more than one byte beyond the limit is read.
+pub(crate) fn read_bytes(snapshot: Snapshot, limit: u64) -> Result<(Vec<u8>, Version), Unread> {
     let read = Read::all(snapshot, limit)?;
     let version = read.version();
     Ok((read.bytes, version))

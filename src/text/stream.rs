@@ -22,7 +22,7 @@ const PIECE: usize = 64 * 1024;
 pub struct TextStream {
     snapshot: Snapshot,
     began: SystemTime,
-    hasher: Hasher,
+    hasher: Box<Hasher>,
     /// Read into; at its start what is left of the last piece, the beginning of a char.
     buffer: Box<[u8]>,
     left: usize,
@@ -44,12 +44,11 @@ enum State {
 
 impl TextStream {
     /// Begins to read `snapshot`, of which nothing has been read.
-    #[must_use]
-    pub fn new(snapshot: Snapshot) -> Self {
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
         Self {
             snapshot,
             began: SystemTime::now(),
-            hasher: Hasher::default(),
+            hasher: Box::default(),
             buffer: vec![0; PIECE].into(),
             left: 0,
             bom: false,

@@ -17,7 +17,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// A file is still of this version while it has the same bytes: neither new times or permissions
 /// nor the same bytes written anew make another. Equal stamps alone do not prove it, since two
 /// writes can fall into one tick of the file system's clock. Of a file that was only
-/// [looked at](Self::of_stamp) there is nothing else to go by.
+/// looked at there is nothing else to go by.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Version(Seen);
 
@@ -41,19 +41,17 @@ impl Version {
     /// The version of a file that was looked at and not read. A file is of it while it has this
     /// stamp, so any change makes another, of its metadata too; and one that falls into the same
     /// tick of the file system's clock makes none.
-    #[must_use]
-    pub fn of_stamp(stamp: Stamp) -> Self {
+    pub(crate) fn of_stamp(stamp: Stamp) -> Self {
         Self(Seen::Stamp(stamp))
     }
 
     /// The version of a file that has just been written: its stamp after that, and all its bytes.
-    #[must_use]
-    pub fn written(stamp: Stamp, bytes: &[u8]) -> Self {
+    pub(crate) fn written(stamp: Stamp, bytes: &[u8]) -> Self {
         Self(Seen::Whole { stamp, digest: Digest::of(bytes), settled: false })
     }
 
     /// The version of a file that never stood still, which no file is of.
-    pub(super) fn changing() -> Self {
+    pub(crate) fn changing() -> Self {
         Self(Seen::Changing)
     }
 

@@ -23,7 +23,9 @@ fn request(path: &str, old: &str, new: &str, matches: Matches) -> Request {
 
 fn edit(session: &Session, path: &str, old: &str, new: &str) -> Result<(Receipt, usize), Error> {
     let outcome = session.perform(request(path, old, new, Matches::One))?;
-    let Outcome::Edited { receipt, replaced, .. } = outcome else { panic!("{outcome:?}") };
+    let Outcome::Written { receipt, replaced: Some(replaced), .. } = outcome else {
+        panic!("{outcome:?}")
+    };
     Ok((receipt, replaced))
 }
 
@@ -45,7 +47,7 @@ fn the_bytes_around_an_edit_stay_as_they_are() {
         }
         std::fs::write(&path, "a.a.a").unwrap();
         let all = session.perform(request("f", "a", "aa", Matches::All)).unwrap();
-        assert!(matches!(all, Outcome::Edited { replaced: 3, .. }), "{all:?}");
+        assert!(matches!(all, Outcome::Written { replaced: Some(3), .. }), "{all:?}");
         assert_eq!(std::fs::read(&path).unwrap(), b"aa.aa.aa");
     });
 }

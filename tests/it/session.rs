@@ -1,7 +1,6 @@
 //! The one door: what a session promises beyond the matrix.
 
 use std::io::Read as _;
-use std::sync::{Arc, Mutex};
 
 use ringfence::{
     Code, Confinement, Decision, Digest, Effect as Did, Enforcement, Error, Layer, Mode, Outcome,
@@ -67,8 +66,8 @@ fn who_says_nothing_may_change_nothing() {
     let stage = stage();
     let before = stage.snapshot();
     let session = builder(&stage).build().unwrap();
-    assert_eq!(session.policy().mode(), Mode::ReadOnly);
-    assert!(session.assurance().is_none(), "no fence is opened");
+    assert_eq!(session.policy().unwrap().mode(), Mode::ReadOnly);
+    assert!(session.assurance().unwrap().is_none(), "no fence is opened");
     for path in ["f", "missing/x", "fifo", "", "a\0b"] {
         let answer = session.perform(write(path, "x", Precondition::None));
         let Err(Error::Denied(denial)) = answer else { panic!("{path:?}: {answer:?}") };
@@ -116,7 +115,7 @@ fn what_must_be_absent_is_made_once_and_at_the_end_of_a_link() {
 #[test]
 fn a_receipt_says_who_held_the_boundary() {
     each_session(|_, session| {
-        let level = session.assurance().unwrap().level;
+        let level = session.assurance().unwrap().unwrap().level;
         let done = receipt(session.perform(write("f", "x", Precondition::None)));
         assert_eq!(done.enforcement, level);
     });
@@ -188,7 +187,7 @@ fn a_required_level_is_given_or_the_session_refused() {
     };
     let walk = |level| build(Resolution::Walk, Confinement::Nothing, level);
     assert_eq!(
-        walk(Enforcement::Checked).unwrap().assurance().unwrap().level,
+        walk(Enforcement::Checked).unwrap().assurance().unwrap().unwrap().level,
         Enforcement::Checked
     );
     for level in [Enforcement::Kernel, Enforcement::Confined] {
@@ -228,20 +227,6 @@ fn the_temp_areas_are_writable_too() {
 }
 
 #[test]
-fn a_root_that_is_renamed_takes_its_boundary_along() {
-    each_session(|stage, session| {
-        let moved = stage.base().join("moved");
-        std::fs::rename(stage.root(), &moved).unwrap();
-        std::fs::create_dir(stage.root()).unwrap();
-        let done = receipt(session.perform(write("n", "x", Precondition::None)));
-        assert_eq!(done.effect, Did::Created);
-        assert!(moved.join("n").exists() && !stage.root().join("n").exists());
-        std::fs::rename(stage.root(), stage.base().join("elsewhere")).unwrap();
-        std::fs::rename(&moved, stage.root()).unwrap();
-    });
-}
-
-#[test]
 fn the_public_error_keeps_its_shape() {
     fn shared<T: Send + Sync + 'static>() {}
     shared::<Session>();
@@ -257,66 +242,4 @@ fn the_public_error_keeps_its_shape() {
     }
     let error = builder(&stage()).workspace("missing").build().unwrap_err();
     assert_eq!(path(&error), Some("missing".as_ref()));
-}
-
-/// Keeps what a subscriber is told.
-#[derive(Clone, Debug, Default)]
-struct Told(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Told {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn told_by(act: impl FnOnce()) -> Vec<String> {
-    let told = Told::default();
-    let writer = told.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::INFO)
-        .with_writer(move || writer.clone())
-        .finish();
-    tracing::subscriber::with_default(subscriber, act);
-    let bytes = told.0.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap().lines().map(ToOwned::to_owned).collect()
-}
-
-#[test]
-fn each_change_is_told_as_one_decision_and_one_outcome() {
-    each_session(|_, session| {
-        let told = |request| told_by(|| drop(session.perform(request)));
-        let has = |line: &str, words: &[&str]| {
-            for word in words {
-                assert!(line.contains(word), "{word}: {line}");
-            }
-            assert!(
-                line.contains("ringfence::audit") && line.contains("workspace-write"),
-                "{line}"
-            );
-        };
-        let lines = told(write("n", "the contents", Precondition::None));
-        assert_eq!(lines.len(), 2, "{lines:?}");
-        has(&lines[0], &["policy/decided", "decision=\"allow\"", "roots="]);
-        has(&lines[1], &["change/done", "effect=created", "bytes=12", "elapsed_us="]);
-        assert!(!lines.concat().contains("the contents"));
-
-        let lines = told(write("../n\n", "x", Precondition::None));
-        assert_eq!(lines.len(), 2, "{lines:?}");
-        let denied =
-            ["decision=\"deny\"", "containment", "FS_SANDBOX_DENIED", "danger-full-access"];
-        has(&lines[0], &denied);
-        has(&lines[1], &["change/failed", "FS_SANDBOX_DENIED"]);
-
-        let lines = told(write("outfile", "x", Precondition::None));
-        has(&lines[0], &["decision=\"allow\""]);
-        has(&lines[1], &["change/failed", "FS_SANDBOX_DENIED"]);
-        assert_eq!(lines.len(), 2, "{lines:?}");
-
-        assert!(told(Request::Read { path: "f".into() }).is_empty());
-    });
 }

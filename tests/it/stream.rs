@@ -3,8 +3,8 @@
 use std::io::{Read as _, Write as _};
 
 use ringfence::{
-    Code, Kind, NotText, Outcome, Request, Session, Snapshot, Text, TextStream, Unread, Version,
-    read_bytes,
+    Code, Error, Follow, Kind, NotText, Outcome, Request, Session, Snapshot, Text, TextStream,
+    Unread, Version, WriteIntent,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -31,6 +31,18 @@ fn read(session: &Session, path: &str) -> Result<Text, Code> {
     }
 }
 
+fn in_pieces(session: &Session, path: &str) -> TextStream {
+    let outcome = session.perform(Request::StreamText { path: path.into() }).unwrap();
+    let Outcome::Stream { stream, .. } = outcome else { panic!("{outcome:?}") };
+    stream
+}
+
+fn read_bytes(session: &Session, path: &str, most: u64) -> Result<(Vec<u8>, Version), Error> {
+    let outcome = session.perform(Request::ReadBytes { path: path.into(), most })?;
+    let Outcome::Bytes { bytes, version, .. } = outcome else { panic!("{outcome:?}") };
+    Ok((bytes, version))
+}
+
 /// All of it, and then the stream, which has nothing more.
 fn all(mut stream: TextStream) -> (Result<String, Unread>, TextStream) {
     assert!(stream.version().is_none(), "nothing has been read");
@@ -40,10 +52,17 @@ fn all(mut stream: TextStream) -> (Result<String, Unread>, TextStream) {
     (text, stream)
 }
 
+fn write(session: &Session, path: &str, new: &str, intent: WriteIntent) -> Result<Version, Code> {
+    let (path, text) = (path.into(), new.into());
+    match session.perform(Request::WriteText { path, text, intent }) {
+        Ok(Outcome::Written { version, .. }) => Ok(version),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error.code()),
+    }
+}
+
 fn replace(session: &Session, path: &str, new: &str, seen: &Version) -> Result<(), Code> {
-    let (path, contents, seen) = (path.into(), new.into(), seen.clone());
-    let replaced = session.perform(Request::Replace { path, contents, seen });
-    replaced.map(drop).map_err(|error| error.code())
+    write(session, path, new, WriteIntent::ReplaceIfVersion(seen.clone())).map(drop)
 }
 
 #[test]
@@ -55,7 +74,7 @@ fn no_char_is_cut_wherever_a_piece_ends() {
                 let chars = "é\r\n😀€\r".repeat(3 * PIECE / 15);
                 let text = format!("{}{chars}", "a".repeat(shift));
                 std::fs::write(&path, format!("{bom}{text}")).unwrap();
-                let (streamed, stream) = all(TextStream::new(open(session, "f")));
+                let (streamed, stream) = all(in_pieces(session, "f"));
                 assert!(streamed.unwrap() == text, "shifted by {shift}");
                 assert_eq!(stream.bom(), !bom.is_empty());
                 let version = stream.version().expect("all has been read").clone();
@@ -100,7 +119,7 @@ fn what_is_text_does_not_depend_on_how_it_is_read() {
         for bytes in edges() {
             std::fs::write(stage.root().join("f"), &bytes).unwrap();
             let shown = || format!("{} bytes, {:?}", bytes.len(), bytes.escape_ascii().last());
-            let (streamed, stream) = all(TextStream::new(open(session, "f")));
+            let (streamed, stream) = all(in_pieces(session, "f"));
             match (read(session, "f"), streamed) {
                 (Ok(whole), Ok(text)) => {
                     assert!(whole.text == text, "{}", shown());
@@ -125,7 +144,7 @@ fn a_file_that_changes_while_it_is_streamed_is_of_no_version_that_is_replaced() 
         let path = stage.root().join("f");
         let text = "line\n".repeat(PIECE);
         std::fs::write(&path, &text).unwrap();
-        let mut stream = TextStream::new(open(session, "f"));
+        let mut stream = in_pieces(session, "f");
         let first = stream.next().unwrap().unwrap();
         let mut log = std::fs::File::options().append(true).open(&path).unwrap();
         log.write_all(b"line\n").unwrap();
@@ -141,10 +160,10 @@ fn a_file_of_proc_is_read_to_its_end_though_it_has_no_size() {
     each_session_on(&Tree::inside([]), |_, session| {
         let path = "/proc/self/mountinfo";
         assert_eq!(open(session, path).stamp.size(), 0);
-        let (streamed, stream) = all(TextStream::new(open(session, path)));
+        let (streamed, stream) = all(in_pieces(session, path));
         assert_eq!(streamed.unwrap(), std::fs::read_to_string(path).unwrap());
         assert!(stream.version().is_some());
-        let (bytes, _) = read_bytes(open(session, path), 1 << 20).unwrap();
+        let (bytes, _) = read_bytes(session, path, 1 << 20).unwrap();
         assert_eq!(bytes, std::fs::read(path).unwrap());
     });
 }
@@ -152,19 +171,19 @@ fn a_file_of_proc_is_read_to_its_end_though_it_has_no_size() {
 #[test]
 fn bytes_are_read_up_to_a_limit_and_never_in_part() {
     each_session_on(&Tree::inside([file("f", "ab\u{fffd}"), file("g", "")]), |_, session| {
-        let (bytes, version) = read_bytes(open(session, "f"), 5).unwrap();
+        let (bytes, version) = read_bytes(session, "f", 5).unwrap();
         assert_eq!(bytes, "ab\u{fffd}".as_bytes());
-        let (same, again) = read_bytes(open(session, "f"), u64::MAX).unwrap();
+        let (same, again) = read_bytes(session, "f", u64::MAX).unwrap();
         assert_eq!((same, again), (bytes, version.clone()));
         for limit in [0, 4] {
-            let error = read_bytes(open(session, "f"), limit).unwrap_err();
-            let told = matches!(error, Unread::TooLarge { size: 5, limit: l } if l == limit);
+            let error = read_bytes(session, "f", limit).unwrap_err();
+            let told = matches!(error, Error::TooLarge { size: 5, limit: l, .. } if l == limit);
             assert!(told, "{error:?}");
         }
-        assert_eq!(read_bytes(open(session, "g"), 0).unwrap().0, b"");
+        assert_eq!(read_bytes(session, "g", 0).unwrap().0, b"");
         // Of a size that is not told, no more is read than shows that it is too much.
-        let error = read_bytes(open(session, "/proc/self/mountinfo"), 10).unwrap_err();
-        assert!(matches!(error, Unread::TooLarge { size: 11, limit: 10 }), "{error:?}");
+        let error = read_bytes(session, "/proc/self/mountinfo", 10).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { size: 11, limit: 10, .. }), "{error:?}");
         assert_eq!(replace(session, "f", "new", &version), Ok(()));
     });
 }
@@ -173,14 +192,22 @@ fn bytes_are_read_up_to_a_limit_and_never_in_part() {
 fn a_version_of_what_was_only_looked_at_goes_by_the_stamp() {
     let tree = Tree::inside([file("d/f", "old"), link("d/l", "f")]);
     each_session_on(&tree, |stage, session| {
-        let stamps = || {
-            let listed = session.perform(Request::List { path: "d".into() }).unwrap();
-            let Outcome::Listed { entries, .. } = listed else { panic!("{listed:?}") };
-            let targets: Vec<_> = entries.iter().map(|entry| entry.target.unwrap()).collect();
-            assert!(targets.iter().all(|(kind, _)| *kind == Kind::File));
-            assert_eq!(targets[0], targets[1], "the link leads to the file");
-            Version::of_stamp(targets[0].1)
+        let listed = session.perform(Request::List { path: "d".into() }).unwrap();
+        let Outcome::Listed { entries, .. } = listed else { panic!("{listed:?}") };
+        let targets: Vec<_> = entries.iter().map(|entry| entry.target.unwrap()).collect();
+        assert!(targets.iter().all(|(kind, _)| *kind == Kind::File));
+        assert_eq!(targets[0], targets[1], "the link leads to the file");
+        let look = |path: &str| {
+            let stat = Request::Stat { path: path.into(), follow: Follow::Yes };
+            let Ok(Outcome::Info { info, .. }) = session.perform(stat) else { panic!("{path}") };
+            info
         };
+        let info = look("d/l").unwrap();
+        assert_eq!((info.kind, info.size, Some(&info)), (Kind::File, 3, look("d/f").as_ref()));
+        for nothing in ["d/none", "none/f", "d/f/none"] {
+            assert_eq!(look(nothing), None, "{nothing}");
+        }
+        let stamps = || look("d/f").unwrap().version;
         let seen = stamps();
         // Another time is another stamp, whatever the bytes are.
         let path = stage.root().join("d/f");
@@ -196,12 +223,11 @@ fn a_version_of_what_was_only_looked_at_goes_by_the_stamp() {
 fn a_version_of_what_was_written_is_that_of_its_bytes() {
     each_session_on(&Tree::inside([file("f", "old")]), |stage, session| {
         let seen = read(session, "f").unwrap().version;
-        let (path, contents) = ("f".into(), b"new".to_vec());
-        let written = session.perform(Request::Replace { path, contents, seen }).unwrap();
-        let Outcome::Changed { receipt, .. } = written else { panic!("{written:?}") };
-        let version = Version::written(receipt.after.unwrap(), b"new");
-        let foreign = Version::written(receipt.after.unwrap(), b"old");
-        assert_eq!(replace(session, "f", "newer", &foreign), Err(Code::FsStaleVersion));
+        let version = write(session, "f", "new", WriteIntent::ReplaceIfVersion(seen.clone()));
+        let version = version.unwrap();
+        assert_eq!(replace(session, "f", "newer", &seen), Err(Code::FsStaleVersion));
+        let same = write(session, "f", "new", WriteIntent::Any).unwrap();
+        assert_eq!(replace(session, "f", "new", &same), Ok(()), "it is left as it is");
         std::fs::write(stage.root().join("f"), "new").unwrap();
         assert_eq!(replace(session, "f", "newer", &version), Ok(()), "the same bytes anew");
     });
@@ -232,15 +258,15 @@ fn a_file_of_a_gibibyte_is_streamed_in_memory_that_does_not_grow_with_it() {
         let mut all = Vec::<u8>::new();
         assert!(all.try_reserve_exact(SIZE as usize / 4).is_err(), "there is a limit");
 
-        let mut stream = TextStream::new(open(&session, "f"));
+        let mut stream = in_pieces(&session, "f");
         let streamed: usize = stream.by_ref().map(|piece| piece.unwrap().len()).sum();
         assert_eq!(streamed as u64, SIZE);
         assert!(stream.version().is_some());
-        let (no_text, _) = self::all(TextStream::new(open(&session, "n")));
+        let (no_text, _) = self::all(in_pieces(&session, "n"));
         assert!(matches!(no_text, Err(Unread::NotText(NotText::Nul))));
         assert_eq!(read(&session, "f").unwrap_err(), Code::FsTooLarge);
-        let error = read_bytes(open(&session, "f"), ROOM / 4).unwrap_err();
-        assert!(matches!(error, Unread::TooLarge { size: SIZE, .. }), "{error:?}");
+        let error = read_bytes(&session, "f", ROOM / 4).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { size: SIZE, .. }), "{error:?}");
         setrlimit(Resource::As, limit).unwrap();
     });
 }

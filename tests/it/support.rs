@@ -1,6 +1,7 @@
 //! What the tests stand on: a stage to act on, pictures of it before and after, every fence the
 //! host offers, and a way to run a test again under other circumstances.
 
+mod approver;
 mod attacker;
 mod base;
 mod child;
@@ -8,8 +9,10 @@ mod fences;
 mod host;
 mod sessions;
 mod snapshot;
+mod told;
 mod tree;
 
+pub(crate) use approver::Person;
 pub(crate) use attacker::while_exchanging;
 pub(crate) use base::{Base, open_dir};
 pub(crate) use child::{as_user, in_own_process, left_out, test_name, this_test, with_own_mounts};
@@ -19,4 +22,5 @@ pub(crate) use fences::{
 pub(crate) use host::{LeftOut, Needs, is_root, report, say};
 pub(crate) use sessions::{each_session_on, session_in};
 pub(crate) use snapshot::{Effect, NodeKind, Snapshot};
+pub(crate) use told::told_by;
 pub(crate) use tree::{Entry, Stage, Tree, dir, fifo, file, hard, link, mode, sock, tmpfs};

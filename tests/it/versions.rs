@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use ringfence::{
     Code, Edit, Effect as Did, Error, Matches, Outcome, Receipt, Request, Session, Text, Version,
+    WriteIntent,
 };
 use rustix::fs::{AtFlags, CWD};
 
@@ -23,9 +24,10 @@ fn read(session: &Session, path: &str) -> Result<Text, Error> {
 }
 
 fn replace(session: &Session, path: &str, new: &str, seen: &Version) -> Result<Receipt, Error> {
-    let (path, contents, seen) = (path.into(), new.into(), seen.clone());
-    let outcome = session.perform(Request::Replace { path, contents, seen })?;
-    let Outcome::Changed { receipt, .. } = outcome else { panic!("{outcome:?}") };
+    let (path, text, intent) =
+        (path.into(), new.into(), WriteIntent::ReplaceIfVersion(seen.clone()));
+    let outcome = session.perform(Request::WriteText { path, text, intent })?;
+    let Outcome::Written { receipt, .. } = outcome else { panic!("{outcome:?}") };
     Ok(receipt)
 }
 
@@ -85,7 +87,7 @@ fn a_file_is_of_its_version_while_it_has_the_same_bytes() {
             seen = read(session, "f").unwrap().version;
         }
         let outcome = edit(session, "l", ["rewrite", "edit"], &seen).unwrap();
-        assert!(matches!(outcome, Outcome::Edited { .. }), "{outcome:?}");
+        assert!(matches!(outcome, Outcome::Written { .. }), "{outcome:?}");
     });
 }
 

@@ -1,0 +1,113 @@
+//! The gate: nothing is changed that the owner of the session has not seen.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ringfence_platform::{ErrorKind, Follow, TargetKey};
+
+use crate::audit;
+use crate::call::{Agent, Call, Guard};
+use crate::error::{Error, Result};
+use crate::observation::{Observations, Seen, Unseen};
+use crate::policy::Policy;
+use crate::reading::Reading;
+use crate::request::{Outcome, Request};
+use crate::text::Version;
+use crate::turn::{Taken, Turn};
+
+/// What the owner of one session has seen, and whose turn it is to change it.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    seen: Mutex<Observations>,
+    turn: Turn,
+}
+
+impl Gate {
+    /// Changes that go by what was observed come one after the other.
+    pub(crate) fn turn(&self, call: &Call) -> Result<Option<Taken<'_>>> {
+        match call.guard {
+            Guard::Request => Ok(None),
+            Guard::Observation => {
+                let taken = self.turn.take(&call.cancel);
+                taken.map(Some).ok_or_else(|| call.cancelled())
+            }
+        }
+    }
+
+    /// Puts what the owner has seen of a text in place of what the request says.
+    pub(crate) fn hold(&self, call: &mut Call, policy: &Policy) -> Result<()> {
+        if call.guard == Guard::Request {
+            return Ok(());
+        }
+        let (op, agent) = (call.request.op(), call.agent);
+        let look = |raw: &Path| {
+            let (reader, base) = (policy.bounds().reader(), policy.workspace());
+            Reading { op, reader, base }.look(raw, Follow::Yes)
+        };
+        let nothing = Observations::default();
+        let seen = self.seen();
+        let seen = if agent == Agent::Own { &*seen } else { &nothing };
+        if let Request::WriteText { path, intent, .. } = &mut call.request {
+            let (_, place) = look(path)?;
+            *intent = seen.write(&place.key);
+        } else if let Request::Edit { path, seen: version, .. } = &mut call.request {
+            let (path, place) = look(path)?;
+            *version = Some(seen.edit(&place.key).map_err(|why| match why {
+                Unseen::Never => Error::NotObserved { op, path },
+                Unseen::Absent => {
+                    Error::Failed { op, path, kind: ErrorKind::NotFound, source: None }
+                }
+            })?);
+        }
+        Ok(())
+    }
+
+    /// A text was read whole, or is not there.
+    pub(crate) fn observe_read(
+        &self,
+        call: &Call,
+        reading: &Reading<'_>,
+        outcome: &Result<Outcome>,
+    ) {
+        let is_missing =
+            |error: &Error| matches!(error, Error::Failed { kind: ErrorKind::NotFound, .. });
+        let version = match outcome {
+            Ok(Outcome::Text { text, .. }) => Some(&text.version),
+            Err(error) if is_missing(error) => None,
+            Ok(_) | Err(_) => return,
+        };
+        let raw = call.request.paths().next().unwrap_or(Path::new(""));
+        if !call.observes() {
+            return;
+        }
+        let Ok((_, place)) = reading.look(raw, Follow::Yes) else { return };
+        match version {
+            Some(version) => self.saw(place.key, version.clone()),
+            None if place.found.is_none() => self.observe(place.key, Seen::Absent),
+            None => {}
+        }
+    }
+
+    /// A text was written, so its owner knows it.
+    pub(crate) fn observe_change(&self, call: &Call, result: &Result<Outcome>) {
+        if let Ok(Outcome::Written { receipt, version, .. }) = result
+            && call.observes()
+        {
+            self.saw(receipt.key.clone(), version.clone());
+        }
+    }
+
+    /// The owner has seen a file of this version there.
+    pub(crate) fn saw(&self, key: TargetKey, version: Version) {
+        self.observe(key, Seen::Present(version));
+    }
+
+    fn observe(&self, key: TargetKey, seen: Seen) {
+        audit::observed(&seen);
+        self.seen().saw(key, seen);
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Observations> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,222 @@
+//! Texts that are written or edited: only over what was seen, and again if somebody was faster.
+
+use std::path::PathBuf;
+
+use ringfence_platform::{
+    Effect, ErrorKind, Lost, Mutation, Parents, Precondition, Receipt, RootedPath, Snapshot,
+};
+
+use crate::aiming::{Aiming, passable};
+use crate::change::{Change, Judged};
+use crate::error::{Code, Error, Result};
+use crate::request::{Op, Outcome, Request, WriteIntent};
+use crate::target::Target;
+use crate::text::{self, Diff, DiffLimits, Edit, MAX_TEXT_BYTES, Read, Unedited, Version};
+
+/// How often a change is made anew because somebody else was faster.
+const MOST_ATTEMPTS: usize = 16;
+
+/// A request to write or edit one text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted<'r> {
+    Text { path: &'r PathBuf, text: &'r str, intent: &'r WriteIntent },
+    Edit { path: &'r PathBuf, edit: &'r Edit, seen: Option<&'r Version> },
+}
+
+/// What would be written, after everything that there is to read for it was read.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    contents: Vec<u8>,
+    when: Precondition,
+    parents: Parents,
+    replaced: Option<usize>,
+    /// A mark stands before the old text and not before the new one.
+    drops_bom: bool,
+    /// The bytes that it is compared with, where that is wanted.
+    before: Option<Vec<u8>>,
+    /// Why it is not written after all. Said last: whether the file may be changed at all does not
+    /// depend on what is in it.
+    unwritten: Option<Error>,
+}
+
+impl<'r> Wanted<'r> {
+    /// What `request` wants, if it is about a text.
+    pub(crate) fn of(request: &'r Request) -> Option<Self> {
+        match request {
+            Request::WriteText { path, text, intent } => Some(Self::Text { path, text, intent }),
+            Request::Edit { path, edit, seen } => {
+                Some(Self::Edit { path, edit, seen: seen.as_ref() })
+            }
+            Request::Read { .. }
+            | Request::ReadText { .. }
+            | Request::StreamText { .. }
+            | Request::ReadBytes { .. }
+            | Request::Stat { .. }
+            | Request::List { .. }
+            | Request::Write { .. }
+            | Request::CreateDir { .. }
+            | Request::Remove { .. }
+            | Request::Rename { .. }
+            | Request::Symlink { .. } => None,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &'r PathBuf {
+        match self {
+            Self::Text { path, .. } | Self::Edit { path, .. } => path,
+        }
+    }
+
+    /// Reads what is to be replaced, and says what would be written. Changes nothing.
+    pub(crate) fn draft(
+        &self,
+        aiming: &Aiming<'_>,
+        target: &mut [Target; 1],
+        diff: Option<DiffLimits>,
+    ) -> Result<Draft> {
+        match self {
+            Self::Text { text, intent, .. } => replace(aiming, target, text, intent, diff),
+            Self::Edit { edit, seen, .. } => amend(aiming, target, edit, *seen, diff),
+        }
+    }
+
+    /// Writes it. What has changed since it was read is read again.
+    pub(crate) fn make<'c>(
+        &self,
+        change: &Change<'c>,
+        mut judged: Judged<'c, 1>,
+    ) -> Result<Outcome> {
+        for last in (0..MOST_ATTEMPTS).rev().map(|left| left == 0) {
+            let mut draft = self.draft(&judged.aiming, &mut judged.targets, change.diff)?;
+            if draft.unwritten.is_some() {
+                draft = draft.rehearsed(&judged.aiming, &mut judged.targets)?;
+            }
+            match change.make(judged, |[path], passable| Ok(draft.mutation(path, passable))) {
+                Ok((path, receipt)) => return Ok(draft.outcome(path, receipt, change.diff)),
+                Err(error) if error.code() == Code::FsStaleVersion && !last => {}
+                Err(error) => return Err(error),
+            }
+            judged = change.judge([self.path()])?;
+        }
+        unreachable!("the last attempt returns")
+    }
+}
+
+impl Draft {
+    /// The draft, if it would be written.
+    pub(crate) fn rehearsed(self, aiming: &Aiming<'_>, target: &mut [Target; 1]) -> Result<Self> {
+        aiming.until_it_hits(target, |fence, targets| {
+            fence.rehearse(&self.mutation(targets[0].at.clone(), passable(targets)))
+        })?;
+        match self.unwritten {
+            Some(why) => Err(why),
+            None => Ok(self),
+        }
+    }
+
+    fn mutation(&self, path: RootedPath, passable: Parents) -> Mutation {
+        let parents = match passable {
+            Parents::Create => self.parents,
+            Parents::Require => Parents::Require,
+        };
+        let (contents, when) = (self.contents.clone(), self.when.clone());
+        Mutation::Write { path, contents, when, parents }
+    }
+
+    /// What differs from before, where that is wanted and can be told.
+    pub(crate) fn diff(&self, limits: Option<DiffLimits>) -> Option<Diff> {
+        let after = std::str::from_utf8(&self.contents).ok()?;
+        Diff::between(self.before.as_deref()?, after, limits?)
+    }
+
+    fn outcome(self, path: PathBuf, mut receipt: Receipt, limits: Option<DiffLimits>) -> Outcome {
+        if self.drops_bom && receipt.effect == Effect::Replaced {
+            receipt.not_kept.push(Lost::Bom);
+        }
+        let version = match receipt.after {
+            Some(stamp) => Version::written(stamp, &self.contents),
+            None => Version::changing(),
+        };
+        let (diff, replaced) = (self.diff(limits), self.replaced);
+        Outcome::Written { path, receipt, version, replaced, diff }
+    }
+}
+
+/// The draft of a whole new text.
+fn replace(
+    aiming: &Aiming<'_>,
+    target: &mut [Target; 1],
+    text: &str,
+    intent: &WriteIntent,
+    diff: Option<DiffLimits>,
+) -> Result<Draft> {
+    // The start of the old file says whether it has a mark, and all of it what differs.
+    let most = diff.map_or(text::BOM.len(), |limits| limits.max_bytes.saturating_add(1));
+    let (when, before) = match intent {
+        WriteIntent::CreateIfAbsent => (Precondition::Absent, Vec::new()),
+        // One that cannot be read can be replaced all the same, where the fence lets it.
+        WriteIntent::Any => {
+            let old = aiming.open(target).ok();
+            let start = old.and_then(|(_, snapshot)| text::start(&snapshot, most).ok());
+            (Precondition::None, start.unwrap_or_default())
+        }
+        WriteIntent::ReplaceIfVersion(seen) => {
+            let (path, snapshot) = open_seen(aiming, target)?;
+            let unread = |why| Error::unedited(aiming.op, path.clone(), why);
+            let start = text::start(&snapshot, most).map_err(Unedited::Failed).map_err(unread)?;
+            match seen.precondition(snapshot).map_err(unread)? {
+                Some(when) => (when, start),
+                None => return Err(stale(aiming.op, path)),
+            }
+        }
+    };
+    let path = &target[0].shown;
+    let too_large = text::check_size(text.len() as u64).err();
+    Ok(Draft {
+        contents: text.as_bytes().to_vec(),
+        when,
+        parents: Parents::Create,
+        replaced: None,
+        drops_bom: before.starts_with(text::BOM) && !text.as_bytes().starts_with(text::BOM),
+        before: Some(before),
+        unwritten: too_large.map(|why| Error::unedited(aiming.op, path.clone(), why)),
+    })
+}
+
+/// The draft of a text with a part replaced.
+fn amend(
+    aiming: &Aiming<'_>,
+    target: &mut [Target; 1],
+    edit: &Edit,
+    seen: Option<&Version>,
+    diff: Option<DiffLimits>,
+) -> Result<Draft> {
+    let (path, snapshot) = match seen {
+        Some(_) => open_seen(aiming, target)?,
+        None => aiming.open(target)?,
+    };
+    let unedited = |why| Error::unedited(aiming.op, path.clone(), why);
+    let read = Read::all(snapshot, MAX_TEXT_BYTES).map_err(|why| unedited(why.into()))?;
+    if seen.is_some_and(|seen| !seen.is(&read)) {
+        return Err(stale(aiming.op, path));
+    }
+    let when = read.precondition();
+    let (contents, replaced, unwritten) = match read.edited(edit) {
+        Ok((contents, replaced)) => (contents, Some(replaced), None),
+        Err(why) => (read.bytes.clone(), None, Some(unedited(why))),
+    };
+    let (parents, before) = (Parents::Require, diff.map(|_| read.bytes));
+    Ok(Draft { contents, when, parents, replaced, drops_bom: false, before, unwritten })
+}
+
+/// Opens what was seen. If it is gone, it is no longer what was seen.
+fn open_seen(aiming: &Aiming<'_>, target: &mut [Target; 1]) -> Result<(PathBuf, Snapshot)> {
+    match aiming.open(target) {
+        Err(Error::Failed { path, kind: ErrorKind::NotFound, .. }) => Err(stale(aiming.op, path)),
+        opened => opened,
+    }
+}
+
+fn stale(op: Op, path: PathBuf) -> Error {
+    Error::Failed { op, path, kind: ErrorKind::Stale, source: None }
+}
