@@ -20,6 +20,7 @@ mod effort;
 mod escalation;
 mod escape;
 mod fallback;
+mod field;
 mod fork;
 mod itself;
 mod kernel;
@@ -77,6 +78,7 @@ fn what_is_left_out_is_said() {
         confinement::left_out(),
         conformance::left_out(),
         escape::left_out(),
+        field::left_out(),
         kernel::left_out(),
         support::left_out(),
     ];
