@@ -1,5 +1,7 @@
 //! Edits of text files through the one door.
 
+mod exact;
+
 use std::path::Path;
 
 use ringfence::{
