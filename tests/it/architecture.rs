@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
-const ALLOWED: [(&str, &[&str]); 25] = [
+const ALLOWED: [(&str, &[&str]); 26] = [
     ("aiming", &["error", "lexical", "policy", "request", "target"]),
     (
         "asking",
@@ -54,6 +54,7 @@ const ALLOWED: [(&str, &[&str]); 25] = [
     ("target", &["error", "physical", "reader", "request"]),
     ("text", &[]),
     ("texts", &["aiming", "change", "error", "request", "target", "text"]),
+    ("tools", &["error", "mode", "request", "text"]),
     ("turn", &[]),
 ];
 

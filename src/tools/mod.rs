@@ -1,0 +1,21 @@
+//! What an agent is given to work with files: tools with schemas, and what they tell.
+
+mod answer;
+mod arguments;
+mod failure;
+mod key;
+mod limits;
+mod listing;
+mod result;
+mod schema;
+mod set;
+mod texts;
+mod tool;
+mod values;
+mod window;
+
+pub use limits::{Limits, LimitsBuilder};
+pub use result::ToolResult;
+pub use schema::ToolSpec;
+pub use set::ToolSet;
+pub use tool::Tool;
