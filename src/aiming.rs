@@ -127,12 +127,13 @@ impl Aiming<'_> {
 
     /// What it means that the fence does not take a path, once there is nowhere else to aim.
     fn misaimed(&self, path: PathBuf, kind: ErrorKind, error: platform::Error) -> Error {
-        if kind != ErrorKind::Escape {
-            self.failed(path, kind, Some(error))
-        } else if self.bounds.roots().is_some() {
+        // Everything is beneath a root that is the whole volume, so there the fence knows better.
+        let unbounded = kind == ErrorKind::Escape && self.bounds.roots().is_none();
+        let kind = if unbounded { error.kind() } else { kind };
+        if kind == ErrorKind::Escape {
             self.denied(path, self.layer(&error))
         } else {
-            self.failed(path, error.kind(), Some(error))
+            self.failed(path, kind, Some(error))
         }
     }
 
