@@ -52,7 +52,6 @@ mod survey;
 mod target;
 mod text;
 mod texts;
-#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "no call reaches a session yet"))]
 mod tools;
 mod turn;
 
@@ -78,7 +77,7 @@ pub use text::{
     Diff, DiffLimits, Edit, Hunk, Lines, Matches, Newlines, NotText, Part, Text, TextStream,
     Unread, Version,
 };
-pub use tools::{Limits, LimitsBuilder, Tool, ToolResult, ToolSet, ToolSpec};
+pub use tools::{CallContext, Limits, LimitsBuilder, Tool, ToolResult, ToolSet, ToolSpec};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

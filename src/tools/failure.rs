@@ -11,6 +11,8 @@ use super::window::PastEnd;
 /// Why a call of a tool failed.
 #[derive(Debug)]
 pub(super) enum Failure {
+    /// It was cancelled before anything of it was looked at.
+    Cancelled { name: String },
     /// No tool of this name is there; those that are.
     NoTool { name: String, tools: Vec<Tool> },
     /// Its arguments are not what it takes.
@@ -21,8 +23,8 @@ pub(super) enum Failure {
     Unpaired { tool: Tool, why: Unpaired },
     /// The first line or entry that was asked for is not there.
     PastEnd { tool: Tool, path: PathBuf, past: PastEnd },
-    /// The request was refused or failed.
-    Refused(Error),
+    /// The request was refused or failed. The path is as the model spelled it.
+    Refused { tool: Tool, path: PathBuf, error: Error },
 }
 
 impl Failure {
@@ -36,11 +38,12 @@ impl Failure {
 
     pub(super) fn code(&self) -> Code {
         match self {
+            Self::Cancelled { .. } => Code::FsAborted,
             Self::NoTool { .. } | Self::Invalid { .. } => Code::InvalidArgs,
             Self::Unsupported { .. } => Code::SandboxEscalationUnsupported,
             Self::Unpaired { .. } => Code::SandboxEscalationInvalid,
             Self::PastEnd { .. } => Code::FsNotFound,
-            Self::Refused(error) => error.code(),
+            Self::Refused { error, .. } => error.code(),
         }
     }
 
@@ -48,17 +51,12 @@ impl Failure {
     pub(super) fn reason(&self) -> Option<String> {
         match self {
             Self::Unpaired { why, .. } => Some(why.as_str().to_owned()),
-            Self::Refused(error) => error.reason().map(|reason| reason.to_string()),
-            Self::NoTool { .. }
+            Self::Refused { error, .. } => error.reason().map(|reason| reason.to_string()),
+            Self::Cancelled { .. }
+            | Self::NoTool { .. }
             | Self::Invalid { .. }
             | Self::Unsupported { .. }
             | Self::PastEnd { .. } => None,
         }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Refused(error)
     }
 }

@@ -2,11 +2,13 @@
 
 mod answer;
 mod arguments;
+mod context;
 mod failure;
 mod key;
 mod limits;
 mod listing;
 mod result;
+mod run;
 mod schema;
 mod set;
 mod texts;
@@ -14,6 +16,7 @@ mod tool;
 mod values;
 mod window;
 
+pub use context::CallContext;
 pub use limits::{Limits, LimitsBuilder};
 pub use result::ToolResult;
 pub use schema::ToolSpec;

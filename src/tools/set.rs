@@ -2,10 +2,17 @@
 
 use serde_json::Value;
 
+use crate::call::Guard;
+use crate::session::Session;
+
 use super::arguments::{self, Arguments};
+use super::context::CallContext;
 use super::failure::Failure;
 use super::limits::Limits;
+use super::result::ToolResult;
+use super::run::Run;
 use super::schema::{self, Pair, ToolSpec};
+use super::texts::{Asking, Standing};
 use super::tool::Tool;
 
 /// The tools that an agent is given, and how.
@@ -15,6 +22,7 @@ pub struct ToolSet {
     tools: Vec<Tool>,
     limits: Limits,
     pair: Pair,
+    guard: Guard,
 }
 
 impl Default for ToolSet {
@@ -25,9 +33,10 @@ impl Default for ToolSet {
 
 impl ToolSet {
     /// All tools with the default limits, for a session that confines: a model is told how it may
-    /// ask for a wider mode.
+    /// ask for a wider mode. No file is changed that has not been read in the session.
     pub fn new() -> Self {
-        Self { tools: Tool::ALL.into(), limits: Limits::default(), pair: Pair::Advertised }
+        let (tools, limits) = (Tool::ALL.into(), Limits::default());
+        Self { tools, limits, pair: Pair::Advertised, guard: Guard::Observation }
     }
 
     /// Without `tool`, which then is as unknown as any other name.
@@ -49,19 +58,71 @@ impl ToolSet {
         self
     }
 
+    /// Lets files be changed that nobody has read. Two changes of a session may then be made at the
+    /// same time.
+    pub fn without_observation(mut self) -> Self {
+        self.guard = Guard::Request;
+        self
+    }
+
     /// What a model is told of the tools, in a fixed order.
     #[must_use]
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|tool| schema::spec(*tool, &self.limits, self.pair)).collect()
     }
 
-    /// What a call asks for.
-    fn accept(&self, name: &str, arguments: Value) -> Result<Arguments, Failure> {
+    /// Calls the tool `name`. Whatever goes wrong is told in the result.
+    ///
+    /// `read` and `list` run at any time; `write` and `edit` of one session run one after the other,
+    /// first come first served.
+    ///
+    /// ```
+    /// use ringfence::{CallContext, Mode, Session, ToolSet};
+    /// use serde_json::json;
+    /// # let workspace = std::env::temp_dir().join(format!("ringfence-set-{}", std::process::id()));
+    /// # std::fs::create_dir(&workspace)?;
+    /// let session = Session::builder().workspace(&workspace).mode(Mode::WorkspaceWrite).build()?;
+    /// let tools = ToolSet::new();
+    /// let call = |name, arguments| tools.call(&session, name, arguments, &CallContext::default());
+    ///
+    /// let made = call("write", json!({ "file_path": "a.txt", "content": "one\ntwo\n" }));
+    /// assert_eq!(made.value["operation"], "create");
+    /// let read = call("read", json!({ "file_path": "a.txt", "offset": 2 }));
+    /// assert_eq!(read.value["lines"], json!([{ "number": 2, "text": "two" }]));
+    /// let refused = call("write", json!({ "file_path": "/etc/a.txt", "content": "" }));
+    /// assert_eq!(refused.value["code"], "FS_SANDBOX_DENIED");
+    /// # std::fs::remove_dir_all(&workspace)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn call(
+        &self,
+        session: &Session,
+        name: &str,
+        arguments: Value,
+        context: &CallContext,
+    ) -> ToolResult {
+        let accepted = match self.accept(name, arguments) {
+            // What was cancelled is not judged; what is accepted tells its path too.
+            Err(_) if context.cancel.is_cancelled() => {
+                Err(Failure::Cancelled { name: name.to_owned() })
+            }
+            accepted => accepted,
+        };
+        let (limits, guard) = (&self.limits, self.guard);
+        let result = accepted.and_then(|(tool, arguments)| {
+            Run { tool, session, context, limits, guard }.answer(arguments)
+        });
+        let asking = if session.can_ask() { Asking::Reaches } else { Asking::Nobody };
+        ToolResult::told(result, Standing { pair: self.pair, asking })
+    }
+
+    /// The tool that is called, and what for.
+    fn accept(&self, name: &str, arguments: Value) -> Result<(Tool, Arguments), Failure> {
         let Some(tool) = Tool::named(name).filter(|tool| self.tools.contains(tool)) else {
             return Err(Failure::NoTool { name: name.to_owned(), tools: self.tools.clone() });
         };
-        arguments::parse(tool, arguments, &self.limits, self.pair)
-            .map_err(|why| Failure::unaccepted(tool, why))
+        let accepted = arguments::parse(tool, arguments, &self.limits, self.pair);
+        accepted.map(|arguments| (tool, arguments)).map_err(|why| Failure::unaccepted(tool, why))
     }
 }
 
@@ -69,14 +130,11 @@ impl ToolSet {
 mod tests {
     use serde_json::json;
 
-    use super::super::result::ToolResult;
-    use super::super::texts::{Asking, Standing};
     use super::*;
-    use crate::mode::Mode;
 
     /// The error that a call with these arguments ends in.
     fn refused(set: &ToolSet, name: &str, arguments: Value) -> Value {
-        let standing = Standing { mode: Mode::ReadOnly, pair: set.pair, asking: Asking::Reaches };
+        let standing = Standing { pair: set.pair, asking: Asking::Reaches };
         let failure = set.accept(name, arguments).expect_err("the arguments are wrong");
         let ToolResult { is_error, value, .. } = ToolResult::told(Err(failure), standing);
         assert!(is_error);

@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn a_failure_has_its_code_and_a_reason_where_there_is_one() {
         let failed = |kind| {
-            Failure::from(Error::Failed { op: Op::Edit, path: "/ws/a".into(), kind, source: None })
+            let error = Error::Failed { op: Op::Edit, path: "/ws/a".into(), kind, source: None };
+            Failure::Refused { tool: Tool::Edit, path: "a".into(), error }
         };
         let expected = json!({ "code": "FS_IO_ERROR", "reason": "loop" });
         assert_eq!(failure(&failed(ErrorKind::Loop)), expected);

@@ -54,7 +54,7 @@ const ALLOWED: [(&str, &[&str]); 26] = [
     ("target", &["error", "physical", "reader", "request"]),
     ("text", &[]),
     ("texts", &["aiming", "change", "error", "request", "target", "text"]),
-    ("tools", &["error", "mode", "request", "text"]),
+    ("tools", &["call", "error", "mode", "policy", "request", "session", "text"]),
     ("turn", &[]),
 ];
 

@@ -16,10 +16,9 @@ use super::super::window::PastEnd;
 /// What a tool of files does.
 const OPERATION: &str = "operation";
 
-/// Under what a call was judged, and what may be said of a wider mode.
+/// What may be said of a wider mode.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Standing {
-    pub(in super::super) mode: Mode,
     pub(in super::super) pair: Pair,
     pub(in super::super) asking: Asking,
 }
@@ -41,6 +40,7 @@ pub(in super::super) enum Asking {
 /// can be taken for anything else.
 pub(in super::super) fn failure(failure: &Failure, standing: Standing) -> String {
     match failure {
+        Failure::Cancelled { name } => format!("{name:?} was cancelled, so nothing was done"),
         Failure::NoTool { name, tools } => {
             let tools: Vec<_> = tools.iter().map(|tool| tool.as_str()).collect();
             format!("there is no tool {name:?}; there are: {}", tools.join(", "))
@@ -59,8 +59,8 @@ pub(in super::super) fn failure(failure: &Failure, standing: Standing) -> String
             format!("{tool} did nothing: {}", unpaired(*why))
         }
         Failure::PastEnd { tool, path, past } => past_end(*tool, path, past),
-        Failure::Refused(Error::Denied(denial)) => denied(denial, standing),
-        Failure::Refused(error) => refused(error, standing),
+        Failure::Refused { error: Error::Denied(denial), .. } => denied(denial, standing),
+        Failure::Refused { tool, path, error } => refused(*tool, path, error),
     }
 }
 
@@ -146,13 +146,15 @@ fn denied(denial: &Denial, standing: Standing) -> String {
     lines.join("\n")
 }
 
-fn refused(error: &Error, standing: Standing) -> String {
-    let mut lines = vec![with_causes(error)];
-    if error.code() == Code::FsSandboxDenied {
-        lines.insert(0, marker(standing.mode));
-    }
-    lines.extend(advice(error.code()).map(str::to_owned));
-    lines.join("\n")
+fn refused(tool: Tool, path: &Path, error: &Error) -> String {
+    let told = with_causes(error);
+    let told = match error.op() {
+        Some(_) => told,
+        None => format!("cannot {tool} {path:?}: {told}"),
+    };
+    let remains = error.remains().then_some("directories that were made on the way may remain");
+    let lines = [Some(told.as_str()), remains, advice(error.code())];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// `error` and what lies beneath it.
@@ -179,7 +181,7 @@ fn advice(code: Code) -> Option<&'static str> {
         }
         Code::FsAborted => Some("the file is as it was"),
         Code::SandboxUnavailable => Some(
-            "nothing was done, since the boundary could not be set up; `ringfence doctor` tells \
+            "the boundary cannot be held, so nothing more is done; `ringfence doctor` tells \
              what is missing. This is no denial, and no wider mode is to be asked for",
         ),
         Code::SandboxEscalationUnsupported => {

@@ -1,0 +1,176 @@
+//! One call of a tool: what it asks of the session, and what came of that.
+
+use std::path::{Path, PathBuf};
+
+use ringfence_platform::{Effect, Entry, ErrorKind, Kind};
+
+use crate::call::{Call, Guard};
+use crate::error::Error;
+use crate::policy::Escalation;
+use crate::request::{Op, Outcome, Request, WriteIntent};
+use crate::session::Session;
+use crate::text::TextStream;
+
+use super::answer::{Answer, Change, Found, Listed, Operation};
+use super::arguments::{Arguments, Wider};
+use super::context::CallContext;
+use super::failure::Failure;
+use super::limits::Limits;
+use super::listing::Page;
+use super::texts;
+use super::tool::Tool;
+use super::window::{Frame, PastEnd, Window, Windowing};
+
+/// One call of a tool whose arguments are accepted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run<'a> {
+    pub(super) tool: Tool,
+    pub(super) session: &'a Session,
+    pub(super) context: &'a CallContext,
+    pub(super) limits: &'a Limits,
+    pub(super) guard: Guard,
+}
+
+impl Run<'_> {
+    pub(super) fn answer(&self, arguments: Arguments) -> Result<Answer, Failure> {
+        match arguments {
+            Arguments::Read { path, offset, limit } => self.read(path, offset, limit),
+            Arguments::Write { path, content: text, wider } => {
+                let intent = WriteIntent::Any;
+                self.change(Request::WriteText { path, text, intent }, wider)
+            }
+            Arguments::Edit { path, edit, wider } => {
+                self.change(Request::Edit { path, edit, seen: None }, wider)
+            }
+            Arguments::List { path, offset, limit } => self.list(path, offset, limit),
+        }
+    }
+
+    fn read(&self, path: PathBuf, offset: u64, limit: usize) -> Result<Answer, Failure> {
+        let outcome = self.outcome(Request::StreamText { path }, None)?;
+        let Outcome::Stream { path, key, mut stream } = outcome else { unreachable!("a stream") };
+        let Limits { read_max_line_length: chars, read_max_bytes: bytes, .. } = *self.limits;
+        let mark = texts::cut_mark(chars);
+        let frame = Frame { offset, lines: limit, bytes, chars, mark };
+        let window = self.window(&path, &mut stream, frame)?;
+        if let (Guard::Observation, Some(version)) = (self.guard, stream.version()) {
+            self.session.saw(key, version.clone());
+        }
+        Ok(Answer::Lines { path, window })
+    }
+
+    /// Reads to the end, whatever is shown of it: all of it is to be text, and is what was seen.
+    fn window(
+        &self,
+        path: &Path,
+        stream: &mut TextStream,
+        frame: Frame,
+    ) -> Result<Window, Failure> {
+        let op = Op::ReadText;
+        let mut windowing = Windowing::new(frame);
+        for chunk in stream {
+            let chunk = chunk.map_err(|why| Error::unedited(op, path.to_owned(), why.into()));
+            windowing.push(&chunk.map_err(|error| self.refused(path, error))?);
+            if self.context.cancel.is_cancelled() {
+                let (kind, source) = (ErrorKind::Cancelled, None);
+                let cancelled = Error::Failed { op, path: path.to_owned(), kind, source };
+                return Err(self.refused(path, cancelled));
+            }
+        }
+        windowing.finish().map_err(|past| self.past_end(path, past))
+    }
+
+    fn change(&self, request: Request, wider: Option<Wider>) -> Result<Answer, Failure> {
+        let outcome = self.outcome(request, wider)?;
+        let Outcome::Written { path, receipt, replaced, .. } = outcome else {
+            unreachable!("a text that was written")
+        };
+        let operation = match receipt.effect {
+            Effect::Created => Operation::Create,
+            Effect::Replaced => Operation::Update,
+            Effect::Unchanged => Operation::Unchanged,
+            Effect::Removed | Effect::Renamed | Effect::Exchanged | _ => {
+                unreachable!("a text is written")
+            }
+        };
+        Ok(Answer::Change(Change { path, operation, replaced, not_kept: receipt.not_kept }))
+    }
+
+    fn list(&self, path: PathBuf, offset: u64, limit: usize) -> Result<Answer, Failure> {
+        let outcome = self.outcome(Request::List { path }, None)?;
+        let Outcome::Listed { path, entries } = outcome else { unreachable!("a listing") };
+        let entries = entries.into_iter().map(listed).collect();
+        let page = Page::of(entries, offset, limit);
+        let page = page.map_err(|past| self.past_end(&path, past))?;
+        Ok(Answer::Entries { path, page })
+    }
+
+    fn outcome(&self, request: Request, wider: Option<Wider>) -> Result<Outcome, Failure> {
+        let path = request.paths().next().map(Path::to_owned).unwrap_or_default();
+        let outcome = self.session.call(self.call(request, wider));
+        outcome.map_err(|error| self.refused(&path, error))
+    }
+
+    fn call(&self, request: Request, wider: Option<Wider>) -> Call {
+        let CallContext { call_id, cancel } = self.context.clone();
+        let mut call = Call::new(request).tool(self.tool.as_str()).cancel(cancel);
+        if let Some(id) = call_id {
+            call = call.id(id);
+        }
+        if let Some(Wider { to, justification }) = wider {
+            call = call.escalate(Escalation { to, justification });
+        }
+        match self.guard {
+            Guard::Observation => call.observed(),
+            Guard::Request => call,
+        }
+    }
+
+    fn refused(&self, path: &Path, error: Error) -> Failure {
+        Failure::Refused { tool: self.tool, path: path.to_owned(), error }
+    }
+
+    fn past_end(&self, path: &Path, past: PastEnd) -> Failure {
+        Failure::PastEnd { tool: self.tool, path: path.to_owned(), past }
+    }
+}
+
+/// An entry and what it leads to.
+fn listed(Entry { name, target, .. }: Entry) -> Listed {
+    let kind = match target {
+        Some((Kind::File, stamp)) => Found::File { size: stamp.size() },
+        Some((Kind::Dir, _)) => Found::Directory,
+        Some((Kind::Symlink | Kind::Other | _, _)) | None => Found::Other,
+    };
+    Listed { name, kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringfence_platform::Cancel;
+
+    use super::*;
+    use crate::error::Code;
+
+    #[test]
+    fn a_read_that_is_cancelled_on_the_way_shows_nothing() {
+        let session = Session::builder().workspace(env!("CARGO_MANIFEST_DIR")).build().unwrap();
+        let context = CallContext { cancel: Cancel::new(), ..CallContext::default() };
+        let run = Run {
+            tool: Tool::Read,
+            session: &session,
+            context: &context,
+            limits: &Limits::default(),
+            guard: Guard::Observation,
+        };
+        let frame = || Frame { offset: 1, lines: 1, bytes: 99, chars: 9, mark: String::new() };
+        let window = || {
+            let opened = session.perform(Request::StreamText { path: "Cargo.toml".into() });
+            let Ok(Outcome::Stream { path, mut stream, .. }) = opened else { panic!("a stream") };
+            run.window(&path, &mut stream, frame())
+        };
+        assert!(window().is_ok());
+        context.cancel.cancel();
+        assert_eq!(window().unwrap_err().code(), Code::FsAborted);
+    }
+}
