@@ -42,6 +42,7 @@ mod strace;
 mod stream;
 mod support;
 mod temps;
+mod tools;
 mod versions;
 
 /// A file that no `mod` line names is a test that nobody runs.
