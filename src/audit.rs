@@ -201,12 +201,12 @@ pub(crate) fn invalid_event(session: &str, found: &Value) {
 }
 
 /// The owner of a session has seen what is at a place. For hosts; no part of the audit.
-pub(crate) fn observed(seen: &Seen) {
+pub(crate) fn observed(session: &str, seen: &Seen) {
     let state = match seen {
         Seen::Absent => "absent",
         Seen::Present(_) => "present",
     };
-    tracing::debug!(target: EVENTS, event = "fs/observed", state);
+    tracing::debug!(target: EVENTS, event = "fs/observed", session, state);
 }
 
 fn denial(error: &Error) -> Option<&Denial> {

@@ -16,34 +16,41 @@ use crate::text::Version;
 use crate::turn::{Taken, Turn};
 
 /// What the owner of one session has seen, and whose turn it is to change it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Gate {
+    /// What the session is called.
+    session: String,
     seen: Mutex<Observations>,
     turn: Turn,
 }
 
 impl Gate {
-    /// Changes that go by what was observed come one after the other.
-    pub(crate) fn turn(&self, call: &Call) -> Result<Option<Taken<'_>>> {
-        match call.guard {
-            Guard::Request => Ok(None),
-            Guard::Observation => {
-                let taken = self.turn.take(&call.cancel);
-                taken.map(Some).ok_or_else(|| call.cancelled())
-            }
-        }
+    /// The gate of a session that has seen nothing.
+    pub(crate) fn new(session: String) -> Self {
+        Self { session, seen: Mutex::default(), turn: Turn::default() }
     }
 
-    /// Puts what the owner has seen of a text in place of what the request says.
-    pub(crate) fn hold(&self, call: &mut Call, policy: &Policy) -> Result<()> {
-        if call.guard == Guard::Request {
-            return Ok(());
+    /// Changes by tools, and all that go by what was observed, come one after the other.
+    pub(crate) fn turn(&self, call: &Call) -> Result<Option<Taken<'_>>> {
+        if call.guard == Guard::Request && call.tool.is_none() {
+            return Ok(None);
         }
+        let taken = self.turn.take(&call.cancel);
+        taken.map(Some).ok_or_else(|| call.cancelled())
+    }
+
+    /// Puts what the owner has seen of a text in place of what the request says. A path of a tool
+    /// that leads nowhere is told before anything is decided, in every mode.
+    pub(crate) fn hold(&self, call: &mut Call, policy: &Policy) -> Result<()> {
         let (op, agent) = (call.request.op(), call.agent);
         let look = |raw: &Path| {
             let (reader, base) = (policy.bounds().reader(), policy.workspace());
             Reading { op, reader, base }.look(raw, Follow::Yes)
         };
+        if call.guard == Guard::Request {
+            let resolved = call.tool.as_ref().and_then(|_| call.request.paths().next()).map(look);
+            return resolved.transpose().map(drop);
+        }
         let nothing = Observations::default();
         let seen = self.seen();
         let seen = if agent == Agent::Own { &*seen } else { &nothing };
@@ -103,7 +110,7 @@ impl Gate {
     }
 
     fn observe(&self, key: TargetKey, seen: Seen) {
-        audit::observed(&seen);
+        audit::observed(&self.session, &seen);
         self.seen().saw(key, seen);
     }
 

@@ -47,8 +47,8 @@ impl Session {
         approver: Option<Arc<dyn Approver>>,
         log: Vec<Event>,
     ) -> Result<Self> {
-        let (log, gate, process) =
-            (ArcSwap::from_pointee(log), Gate::default(), std::process::id());
+        let (log, process) = (ArcSwap::from_pointee(log), std::process::id());
+        let gate = Gate::new(name.clone());
         let session = Self { service, name, own, approver, log, gate, process };
         session.say_if_invalid();
         let standing = session.service.standing()?;

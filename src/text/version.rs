@@ -55,6 +55,11 @@ impl Version {
         Self(Seen::Changing)
     }
 
+    /// Whether no file is of it.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0 == Seen::Changing
+    }
+
     /// Whether `read` is of this version.
     pub(crate) fn is(&self, read: &Read) -> bool {
         match &self.0 {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use ringfence_platform::Lost;
 
+use crate::text::Diff;
+
 use super::listing::Page;
 use super::window::Window;
 
@@ -27,6 +29,8 @@ pub(super) struct Change {
     /// How many matches of an edit were replaced.
     pub(super) replaced: Option<usize>,
     pub(super) not_kept: Vec<Lost>,
+    /// What differs, where that is told.
+    pub(super) diff: Option<Diff>,
 }
 
 /// What a change did.

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::error::Code;
+
 use super::answer::Answer;
 use super::failure::Failure;
 use super::texts::{self, Standing};
@@ -18,6 +20,8 @@ pub struct ToolResult {
     pub text: String,
     /// The same for a program, as an object; of an error `code` and, where there is one, `reason`.
     pub value: Value,
+    /// What the error means, if it is one.
+    pub code: Option<Code>,
 }
 
 impl ToolResult {
@@ -27,11 +31,13 @@ impl ToolResult {
                 is_error: false,
                 text: texts::answer(&answer),
                 value: values::answer(&answer),
+                code: None,
             },
             Err(failure) => Self {
                 is_error: true,
                 text: texts::failure(&failure, standing),
                 value: values::failure(&failure),
+                code: Some(failure.code()),
             },
         }
     }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::policy::Escalation;
 use crate::request::{Op, Outcome, Request, WriteIntent};
 use crate::session::Session;
-use crate::text::TextStream;
+use crate::text::{DiffLimits, TextStream};
 
 use super::answer::{Answer, Change, Found, Listed, Operation};
 use super::arguments::{Arguments, Wider};
@@ -21,6 +21,9 @@ use super::texts;
 use super::tool::Tool;
 use super::window::{Frame, PastEnd, Window, Windowing};
 
+/// How often a file that changes while it is read is read again.
+const MOST_READS: usize = 3;
+
 /// One call of a tool whose arguments are accepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run<'a> {
@@ -29,6 +32,8 @@ pub(super) struct Run<'a> {
     pub(super) context: &'a CallContext,
     pub(super) limits: &'a Limits,
     pub(super) guard: Guard,
+    /// Whether a change tells what differs.
+    pub(super) diff: Option<DiffLimits>,
 }
 
 impl Run<'_> {
@@ -46,17 +51,28 @@ impl Run<'_> {
         }
     }
 
-    fn read(&self, path: PathBuf, offset: u64, limit: usize) -> Result<Answer, Failure> {
-        let outcome = self.outcome(Request::StreamText { path }, None)?;
-        let Outcome::Stream { path, key, mut stream } = outcome else { unreachable!("a stream") };
+    /// Shows a part of a text. One that does not stand still is read again, and is shown all the
+    /// same in the end.
+    fn read(&self, raw: PathBuf, offset: u64, limit: usize) -> Result<Answer, Failure> {
         let Limits { read_max_line_length: chars, read_max_bytes: bytes, .. } = *self.limits;
-        let mark = texts::cut_mark(chars);
-        let frame = Frame { offset, lines: limit, bytes, chars, mark };
-        let window = self.window(&path, &mut stream, frame)?;
-        if let (Guard::Observation, Some(version)) = (self.guard, stream.version()) {
-            self.session.saw(key, version.clone());
+        for left in (0..MOST_READS).rev() {
+            let outcome = self.outcome(Request::StreamText { path: raw.clone() }, None)?;
+            let Outcome::Stream { path, key, mut stream } = outcome else {
+                unreachable!("a stream")
+            };
+            let mark = texts::cut_mark(chars);
+            let frame = Frame { offset, lines: limit, bytes, chars, mark };
+            let window = self.window(&path, &mut stream, frame)?;
+            let version = stream.version().expect("it was read to its end");
+            if version.is_none() && left > 0 {
+                continue;
+            }
+            if self.guard == Guard::Observation {
+                self.session.saw(key, version.clone());
+            }
+            return Ok(Answer::Lines { path, window });
         }
-        Ok(Answer::Lines { path, window })
+        unreachable!("the last read returns")
     }
 
     /// Reads to the end, whatever is shown of it: all of it is to be text, and is what was seen.
@@ -82,7 +98,7 @@ impl Run<'_> {
 
     fn change(&self, request: Request, wider: Option<Wider>) -> Result<Answer, Failure> {
         let outcome = self.outcome(request, wider)?;
-        let Outcome::Written { path, receipt, replaced, .. } = outcome else {
+        let Outcome::Written { path, receipt, replaced, diff, .. } = outcome else {
             unreachable!("a text that was written")
         };
         let operation = match receipt.effect {
@@ -93,7 +109,8 @@ impl Run<'_> {
                 unreachable!("a text is written")
             }
         };
-        Ok(Answer::Change(Change { path, operation, replaced, not_kept: receipt.not_kept }))
+        let not_kept = receipt.not_kept;
+        Ok(Answer::Change(Change { path, operation, replaced, not_kept, diff }))
     }
 
     fn list(&self, path: PathBuf, offset: u64, limit: usize) -> Result<Answer, Failure> {
@@ -119,6 +136,9 @@ impl Run<'_> {
         }
         if let Some(Wider { to, justification }) = wider {
             call = call.escalate(Escalation { to, justification });
+        }
+        if let Some(limits) = self.diff {
+            call = call.with_diff(limits);
         }
         match self.guard {
             Guard::Observation => call.observed(),
@@ -162,6 +182,7 @@ mod tests {
             context: &context,
             limits: &Limits::default(),
             guard: Guard::Observation,
+            diff: None,
         };
         let frame = || Frame { offset: 1, lines: 1, bytes: 99, chars: 9, mark: String::new() };
         let window = || {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::call::Guard;
 use crate::session::Session;
+use crate::text::DiffLimits;
 
 use super::arguments::{self, Arguments};
 use super::context::CallContext;
@@ -23,6 +24,7 @@ pub struct ToolSet {
     limits: Limits,
     pair: Pair,
     guard: Guard,
+    diff: Option<DiffLimits>,
 }
 
 impl Default for ToolSet {
@@ -36,7 +38,7 @@ impl ToolSet {
     /// ask for a wider mode. No file is changed that has not been read in the session.
     pub fn new() -> Self {
         let (tools, limits) = (Tool::ALL.into(), Limits::default());
-        Self { tools, limits, pair: Pair::Advertised, guard: Guard::Observation }
+        Self { tools, limits, pair: Pair::Advertised, guard: Guard::Observation, diff: None }
     }
 
     /// Without `tool`, which then is as unknown as any other name.
@@ -58,10 +60,16 @@ impl ToolSet {
         self
     }
 
-    /// Lets files be changed that nobody has read. Two changes of a session may then be made at the
-    /// same time.
+    /// Lets files be changed that nobody has read.
     pub fn without_observation(mut self) -> Self {
         self.guard = Guard::Request;
+        self
+    }
+
+    /// Has each change tell what differs, to a program and to a person who is asked. It costs the
+    /// time that `limits` allows, after the change is made.
+    pub fn with_diffs(mut self, limits: DiffLimits) -> Self {
+        self.diff = Some(limits);
         self
     }
 
@@ -73,13 +81,14 @@ impl ToolSet {
 
     /// Calls the tool `name`. Whatever goes wrong is told in the result.
     ///
-    /// `read` and `list` run at any time; `write` and `edit` of one session run one after the other,
-    /// first come first served.
+    /// `read` and `list` run at any time; `write` and `edit` of one session run one after the
+    /// other, first come first served.
     ///
     /// ```
     /// use ringfence::{CallContext, Mode, Session, ToolSet};
     /// use serde_json::json;
-    /// # let workspace = std::env::temp_dir().join(format!("ringfence-set-{}", std::process::id()));
+    /// # let own = format!("ringfence-set-{}", std::process::id());
+    /// # let workspace = std::env::temp_dir().join(own);
     /// # std::fs::create_dir(&workspace)?;
     /// let session = Session::builder().workspace(&workspace).mode(Mode::WorkspaceWrite).build()?;
     /// let tools = ToolSet::new();
@@ -108,9 +117,9 @@ impl ToolSet {
             }
             accepted => accepted,
         };
-        let (limits, guard) = (&self.limits, self.guard);
+        let (limits, guard, diff) = (&self.limits, self.guard, self.diff);
         let result = accepted.and_then(|(tool, arguments)| {
-            Run { tool, session, context, limits, guard }.answer(arguments)
+            Run { tool, session, context, limits, guard, diff }.answer(arguments)
         });
         let asking = if session.can_ask() { Asking::Reaches } else { Asking::Nobody };
         ToolResult::told(result, Standing { pair: self.pair, asking })

@@ -23,12 +23,13 @@ pub(super) fn answer(answer: &Answer) -> Value {
             object.insert("totalLines".into(), (*total).into());
             object.into()
         }
-        Answer::Change(Change { path, operation, replaced, not_kept }) => {
+        Answer::Change(Change { path, operation, replaced, not_kept, diff }) => {
             let not_kept: Vec<_> = not_kept.iter().map(ToString::to_string).collect();
             let mut object = spelled("path", path.as_os_str());
             object.insert("operation".into(), operation.as_str().into());
             object.extend(replaced.map(|count| ("replaced".to_owned(), count.into())));
             object.insert("notKept".into(), not_kept.into());
+            object.extend(diff.as_ref().map(|diff| ("diff".to_owned(), json!(diff))));
             object.into()
         }
         Answer::Entries { path, page: Page { entries, total, .. } } => {
@@ -106,7 +107,8 @@ mod tests {
     fn a_change_names_what_it_did_and_what_it_lost() {
         let lost = vec![Lost::Owner, Lost::Xattr("user.a".into()), Lost::HardLink(2)];
         let change = |operation, replaced, not_kept| {
-            answer(&Answer::Change(Change { path: "/ws/a".into(), operation, replaced, not_kept }))
+            let (path, diff) = ("/ws/a".into(), None);
+            answer(&Answer::Change(Change { path, operation, replaced, not_kept, diff }))
         };
         assert_eq!(
             change(Operation::Update, Some(2), lost),

@@ -54,7 +54,7 @@ fn entry(Listed { name, kind }: &Listed) -> String {
     format!("{:<9}  {name:?}{size}\n", kind.as_str())
 }
 
-fn changed(Change { path, operation, replaced, not_kept }: &Change) -> String {
+fn changed(Change { path, operation, replaced, not_kept, diff: _ }: &Change) -> String {
     let places = replaced.map(|replaced| count(replaced as u64, "place", "places"));
     let done = match (operation, places) {
         (Operation::Create, _) => format!("created the file {path:?}"),

@@ -76,7 +76,8 @@ fn lines_are_told() {
 
 fn change(path: &str, operation: Operation, replaced: Option<usize>, not_kept: &[Lost]) -> String {
     let not_kept = not_kept.to_vec();
-    answer(&Answer::Change(Change { path: path.into(), operation, replaced, not_kept }))
+    let (path, diff) = (path.into(), None);
+    answer(&Answer::Change(Change { path, operation, replaced, not_kept, diff }))
 }
 
 #[test]
