@@ -54,6 +54,14 @@ pub(crate) struct Args {
 pub(super) enum Command {
     #[command(flatten)]
     File(FileCommand),
+    /// Call a tool as an agent would, with the JSON arguments that standard input gives
+    ///
+    /// Files are changed though nothing has read them in this process. A wider mode, if one is
+    /// asked for, is decided on at the terminal.
+    Tool {
+        /// The tool; without, print all of them with their schemas
+        name: Option<String>,
+    },
     /// Say which boundaries this host offers, and why not stronger ones
     Doctor,
 }

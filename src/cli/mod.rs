@@ -3,6 +3,8 @@
 mod args;
 mod doctor;
 mod render;
+mod terminal;
+mod tool;
 
 use std::io;
 use std::process::ExitCode;
@@ -12,6 +14,7 @@ use ringfence::{Code, Enforcement, Error, Mode, Session};
 pub(crate) use args::Args;
 use args::{Advice, Command};
 use render::Renderer;
+use terminal::Terminal;
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
@@ -55,6 +58,13 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
     }
     let command = match args.command {
         Command::File(command) => command,
+        Command::Tool { name: None } => return tool::list(),
+        Command::Tool { name: Some(name) } => {
+            if let Some(person) = Terminal::here() {
+                builder = builder.approver(person);
+            }
+            return tool::call(&builder.build()?, &name, args.json);
+        }
         Command::Doctor => {
             // Looking takes no fence, and the workspace is found as any command finds it.
             let session = builder.mode(Mode::ReadOnly).build()?;
@@ -74,10 +84,13 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
 }
 
 fn exit_code(failure: &Failure) -> ExitCode {
-    let code = match failure {
+    exit_code_of(match failure {
         Failure::Request(error, _) => error.code(),
         Failure::Input(_) | Failure::Output(_) => Code::FsIoError,
-    };
+    })
+}
+
+fn exit_code_of(code: Code) -> ExitCode {
     ExitCode::from(if code == Code::FsSandboxDenied {
         3
     } else if matches!(code, Code::FsNotObserved | Code::FsStaleVersion) {

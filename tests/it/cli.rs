@@ -1,5 +1,7 @@
 //! The `ringfence` binary as a process: what it prints, how it ends, and what it leaves alone.
 
+mod tool;
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
