@@ -1,6 +1,8 @@
 //! The containment matrix, row by row: what each mode says of each kind of place, on every fence
 //! the host offers, with a picture of everything inside and outside before and after.
 
+mod tools;
+
 use std::collections::BTreeSet;
 use std::io::{PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;
