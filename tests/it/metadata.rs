@@ -12,7 +12,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ringfence_platform::{
-    Durability, Fence, Mutation, Parents, Precondition, Receipt, RelPath, Result, RootedPath, Terms,
+    Durability, Error, Fence, Mutation, Parents, Precondition, Receipt, RelPath, Result,
+    RootedPath, Terms,
 };
 
 use crate::support::{as_user, is_root, say};
@@ -29,8 +30,16 @@ fn at(fence: &dyn Fence, path: &str) -> RootedPath {
     RootedPath::new(root, RelPath::new(path).unwrap())
 }
 
+/// Makes a change, of which a rehearsal says before what comes of it.
 fn apply(fence: &dyn Fence, mutation: Mutation) -> Result<Receipt> {
-    fence.apply(mutation, &Terms { durability: Durability::None, ..Terms::default() })
+    let can_be_rehearsed = matches!(mutation, Mutation::Write { .. });
+    let rehearsed = can_be_rehearsed.then(|| fence.rehearse(&mutation));
+    let made = fence.apply(mutation, &Terms { durability: Durability::None, ..Terms::default() });
+    if let Some(rehearsed) = rehearsed {
+        let made = made.as_ref().map(drop).map_err(Error::kind);
+        assert_eq!(rehearsed.map_err(|error| error.kind()), made, "as it was rehearsed");
+    }
+    made
 }
 
 fn write(fence: &dyn Fence, path: &str, when: Precondition) -> Result<Receipt> {

@@ -22,6 +22,10 @@ fn tree() -> Tree {
     Tree::inside(inside)
 }
 
+fn edit(path: &str, old: &str, new: &str) -> Value {
+    json!({ "file_path": path, "old_string": old, "new_string": new })
+}
+
 /// Each call fails with its code and with all of the words, and everything is as it was.
 #[track_caller]
 fn refused(stage: &Stage, agent: &Agent, calls: &[(&str, Value, &str, &[&str])]) {
@@ -40,7 +44,7 @@ fn refused(stage: &Stage, agent: &Agent, calls: &[(&str, Value, &str, &[&str])])
 fn arguments_of_another_shape_are_refused() {
     each_agent_on(&tree(), |stage, agent| {
         let invalid = "INVALID_ARGS";
-        let edit = |old: &str, new: &str| json!({ "file_path": "f", "old_string": old, "new_string": new });
+        let edit = |old: &str, new: &str| edit("f", old, new);
         let calls: &[(&str, Value, &str, &[&str])] = &[
             ("append", json!({ "file_path": "f" }), invalid, &["\"append\"", "read, write, edit"]),
             ("Write", json!({ "file_path": "f", "content": "x" }), invalid, &["\"Write\""]),
@@ -91,7 +95,7 @@ fn files_that_a_tool_cannot_work_on_are_refused() {
         std::fs::write(&latin, b"caf\xe9").unwrap();
         let read = |path: &str| json!({ "file_path": path });
         let write = |path: &str| json!({ "file_path": path, "content": "x" });
-        let edit = |path: &str, old: &str| json!({ "file_path": path, "old_string": old, "new_string": "x" });
+        let edit = |path: &str, old: &str| edit(path, old, "x");
         for path in ["f", "twice"] {
             agent.done("read", read(path));
         }
@@ -136,7 +140,7 @@ fn an_edit_of_what_is_no_text_or_too_large_is_refused() {
         std::fs::write(stage.root().join("latin"), b"caf\xe9").unwrap();
         let mut agent = Agent::on(&stage, Mode::WorkspaceWrite, *kind);
         agent.tools = agent.tools.without_observation();
-        let edit = |path: &str| json!({ "file_path": path, "old_string": "a", "new_string": "b" });
+        let edit = |path: &str| edit(path, "a", "b");
         let calls: &[(&str, Value, &str, &[&str])] = &[
             ("edit", edit("nul"), "FS_NOT_TEXT", &["cannot edit", "/nul\"", "NUL"]),
             ("edit", edit("latin"), "FS_NOT_TEXT", &["/latin\"", "UTF-8"]),
