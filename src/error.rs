@@ -166,7 +166,7 @@ pub enum Unescalated {
     #[error("the call belongs to no agent that a question could be put for")]
     NoAgent,
     /// The person said no.
-    #[error("it was decided against, by the user or since no questions are asked; that is final")]
+    #[error("the answer was no")]
     Rejected,
     /// The call was cancelled before the person answered.
     #[error("the question was cancelled before it was answered")]
