@@ -3,7 +3,9 @@
 mod answers;
 mod arguments;
 mod escalation;
+mod large;
 mod observation;
+mod sessions;
 
 use std::sync::Arc;
 
