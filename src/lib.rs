@@ -1,9 +1,13 @@
-//! One sandbox policy for an AI agent's file changes, held by the kernel.
+//! One sandbox policy for an AI agent's file tools, held by the kernel.
 //!
-//! A [`Session`] takes [`Request`]s with paths as a person types them. Its [`Policy`] says whether
-//! a change may be made and beneath which directories; a fence makes it, and resolves the path in
-//! the very call that acts, so there is no moment between a check and its use. What the host gave
-//! is said by every [`Receipt`].
+//! A [`PolicyService`] owns mode and workspace; a [`Session`] is what one agent does under them. It
+//! takes [`Request`]s with paths as a person types them, alone or in a [`Call`] that says more: who
+//! asks, what may be replaced, in which mode. The [`Policy`] of the moment says whether a change
+//! may be made and beneath which directories; a fence makes it, and resolves the path in the very
+//! call that acts, so there is no moment between a check and its use. What the host gave is said by
+//! every [`Receipt`].
+//!
+//! A [`ToolSet`] is all of that as tools for a model: JSON in, a text and a value out.
 //!
 //! ```
 //! use ringfence::{Code, Mode, Parents, Precondition, Request, Session};
