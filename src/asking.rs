@@ -11,6 +11,7 @@ use crate::error::{Error, Result, Unescalated};
 use crate::physical::physical;
 use crate::policy::{Approver, Bounds, Escalation, Policy, Question, Subject, Wider};
 use crate::target::Target;
+use crate::text::TextTerms;
 use crate::texts::{Draft, Wanted};
 
 /// How often the place of a change is looked up again because it moved meanwhile.
@@ -22,6 +23,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) session: &'a str,
     pub(crate) call: &'a Call,
     pub(crate) approver: Option<&'a dyn Approver>,
+    pub(crate) texts: TextTerms,
 }
 
 /// Where the change would be made: by identity, and as people are told.
@@ -70,7 +72,7 @@ impl Asking<'_> {
             to,
             subject: Subject::Operation { op: self.call.request.op(), path, place: physical },
             justification,
-            diff: draft.diff(self.call.diff),
+            diff: draft.diff(self.texts.diff),
         };
         record.asked();
         wider.ask(approver, &question, key, &self.call.cancel)
@@ -82,7 +84,7 @@ impl Asking<'_> {
         let aiming = Aiming { op: self.call.request.op(), bounds, fence: &*fence };
         let mut target = aiming.targets([wanted.path()])?;
         let place = place(&aiming, &mut target)?;
-        let draft = wanted.draft(&aiming, &mut target, self.call.diff)?;
+        let draft = wanted.draft(&aiming, &mut target, self.texts)?;
         Ok((place, draft.rehearsed(&aiming, &mut target)?))
     }
 }

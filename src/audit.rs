@@ -57,6 +57,7 @@ impl Record {
             | Request::ReadText { .. }
             | Request::StreamText { .. }
             | Request::ReadBytes { .. }
+            | Request::Resolve { .. }
             | Request::Stat { .. }
             | Request::List { .. }
             | Request::Edit { .. }
@@ -94,6 +95,7 @@ impl Record {
                 | Outcome::Text { .. }
                 | Outcome::Stream { .. }
                 | Outcome::Bytes { .. }
+                | Outcome::Resolved { .. }
                 | Outcome::Info { .. }
                 | Outcome::Listed { .. },
             ) => {}

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::policy::{Decision, Grant, Policy, Unmade};
 use crate::request::Request;
 use crate::target::Target;
-use crate::text::DiffLimits;
+use crate::text::TextTerms;
 
 /// What a change is made with.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +18,7 @@ pub(crate) struct Change<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) fence: Option<&'a dyn Fence>,
     pub(crate) terms: &'a Terms,
-    /// Whether it is told what differs.
-    pub(crate) diff: Option<DiffLimits>,
+    pub(crate) texts: TextTerms,
 }
 
 /// A change that the policy allows, and where it goes.

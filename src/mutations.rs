@@ -42,6 +42,7 @@ pub(crate) fn make(change: &Change<'_>, record: &mut Record) -> Result<Outcome> 
         | Request::ReadText { .. }
         | Request::StreamText { .. }
         | Request::ReadBytes { .. }
+        | Request::Resolve { .. }
         | Request::Stat { .. }
         | Request::List { .. } => unreachable!("a text, or no change"),
     }

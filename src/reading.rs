@@ -10,7 +10,7 @@ use crate::physical::physical;
 use crate::reader::ReadOnly;
 use crate::request::{Info, Op, Outcome, Request};
 use crate::target;
-use crate::text::{self, MAX_TEXT_BYTES, Read, TextStream, Unread, Version};
+use crate::text::{self, Read, TextStream, Unread, Version};
 
 /// How often a file that changes while it is read is read again.
 const MOST_READS: usize = 3;
@@ -26,12 +26,13 @@ pub(crate) struct Reading<'a> {
 
 impl Reading<'_> {
     /// Answers a request that changes nothing.
-    pub(crate) fn answer(&self, request: &Request) -> Result<Outcome> {
+    pub(crate) fn answer(&self, request: &Request, max_text_bytes: u64) -> Result<Outcome> {
         match request {
             Request::Read { path } => self.open(path),
-            Request::ReadText { path } => self.text(path),
+            Request::ReadText { path } => self.text(path, max_text_bytes),
             Request::StreamText { path } => self.stream(path),
             Request::ReadBytes { path, most } => self.bytes(path, *most),
+            Request::Resolve { path } => self.resolve(path),
             Request::Stat { path, follow } => self.stat(path, *follow),
             Request::List { path } => self.list(path),
             Request::Write { .. }
@@ -56,11 +57,11 @@ impl Reading<'_> {
 
     /// Reads a whole text. One that does not stand still is told all the same, and is of no
     /// version.
-    fn text(&self, raw: &Path) -> Result<Outcome> {
+    fn text(&self, raw: &Path, most: u64) -> Result<Outcome> {
         for left in (0..MOST_READS).rev() {
             let (path, snapshot) = self.at(raw, ReadOnly::open_file)?;
             let unread = |why: Unread| Error::unedited(self.op, path.clone(), why.into());
-            let read = Read::all(snapshot, MAX_TEXT_BYTES).map_err(unread)?;
+            let read = Read::all(snapshot, most).map_err(unread)?;
             if read.stood_still() || left == 0 {
                 let text = read.text().map_err(unread)?;
                 return Ok(Outcome::Text { path, text });
@@ -85,6 +86,12 @@ impl Reading<'_> {
         Ok(Outcome::Bytes { path, bytes, version })
     }
 
+    /// Finds the place, whether or not anything is there.
+    fn resolve(&self, raw: &Path) -> Result<Outcome> {
+        let (path, place) = self.look(raw, Follow::Yes)?;
+        Ok(Outcome::Resolved { path, key: place.key })
+    }
+
     /// Looks what is there. Nothing is, also where a file is used as a directory on the way.
     fn stat(&self, raw: &Path, follow: Follow) -> Result<Outcome> {
         let (path, seen) = match self.look(raw, follow) {
@@ -96,7 +103,7 @@ impl Reading<'_> {
         };
         let info = seen.and_then(|Stat { key, found, .. }| {
             let (kind, stamp) = found?;
-            Some(Info { key, kind, size: stamp.size(), version: Version::of_stamp(stamp) })
+            Some(Info { key, kind, size: stamp.size(), version: Version::from(stamp) })
         });
         Ok(Outcome::Info { path, info })
     }

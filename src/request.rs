@@ -21,7 +21,8 @@ pub enum Request {
         /// The file; a symlink is followed.
         path: PathBuf,
     },
-    /// Reads a whole text file: strict UTF-8, without a NUL near its start, of 512 MiB at most.
+    /// Reads a whole text file: strict UTF-8, without a NUL near its start, and of no more
+    /// bytes than [`Settings::max_text_bytes`](crate::Settings::max_text_bytes) allows.
     ReadText {
         /// The file; a symlink is followed.
         path: PathBuf,
@@ -37,6 +38,11 @@ pub enum Request {
         path: PathBuf,
         /// The most bytes that it may have.
         most: u64,
+    },
+    /// Finds the place that a path names, or would name.
+    Resolve {
+        /// The path; a symlink is followed.
+        path: PathBuf,
     },
     /// Looks what a path names.
     Stat {
@@ -66,7 +72,7 @@ pub enum Request {
     WriteText {
         /// The file; a symlink is followed and kept.
         path: PathBuf,
-        /// All its new text; nothing is added or carried over, 512 MiB at most.
+        /// All its new text; nothing is added or carried over. It is limited as what is read.
         text: String,
         /// What may be replaced.
         intent: WriteIntent,
@@ -120,7 +126,7 @@ impl Request {
         match self {
             Self::Read { .. } | Self::ReadBytes { .. } => Op::Read,
             Self::ReadText { .. } | Self::StreamText { .. } => Op::ReadText,
-            Self::Stat { .. } => Op::Stat,
+            Self::Resolve { .. } | Self::Stat { .. } => Op::Stat,
             Self::List { .. } => Op::List,
             Self::Write { .. } | Self::WriteText { .. } => Op::Write,
             Self::Edit { .. } => Op::Edit,
@@ -138,6 +144,7 @@ impl Request {
             | Self::ReadText { path }
             | Self::StreamText { path }
             | Self::ReadBytes { path, .. }
+            | Self::Resolve { path }
             | Self::Stat { path, .. }
             | Self::List { path }
             | Self::WriteText { path, .. }
@@ -286,6 +293,13 @@ pub enum Outcome {
         replaced: Option<usize>,
         /// What differs from before, if that was asked for and the old file was text.
         diff: Option<Diff>,
+    },
+    /// A place was found.
+    Resolved {
+        /// What was asked for.
+        path: PathBuf,
+        /// The place: its identity, whatever the spelling.
+        key: TargetKey,
     },
     /// Somebody looked.
     Info {

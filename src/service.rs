@@ -29,6 +29,7 @@ pub(crate) struct Standing {
     pub(crate) mode: Mode,
     pub(crate) areas: Arc<Areas>,
     pub(crate) durability: Durability,
+    pub(crate) max_text_bytes: u64,
     temps: TempAreas,
     required: Required,
 }
@@ -104,9 +105,9 @@ impl PolicyService {
 impl Standing {
     fn load(settings: Settings) -> Result<Self> {
         let workspace: PathBuf = settings.workspace_root()?;
-        let Settings { mode, temps, durability, required, .. } = settings;
+        let Settings { mode, temps, durability, max_text_bytes, required, .. } = settings;
         let areas = Areas::open(&workspace, &temps, required)?;
         areas.held_as_required(mode)?;
-        Ok(Self { mode, areas, durability, temps, required })
+        Ok(Self { mode, areas, durability, max_text_bytes, temps, required })
     }
 }

@@ -18,7 +18,7 @@ use crate::policy::{Approver, Areas, Policy};
 use crate::reading::Reading;
 use crate::request::{Outcome, Request};
 use crate::service::{PolicyService, Standing};
-use crate::text::Version;
+use crate::text::{TextTerms, Version};
 
 /// What one agent does, under the policy of its service. Every request passes here.
 ///
@@ -142,7 +142,7 @@ impl Session {
         let _span = audit::request(call, &self.name, Some(self.mode_under(&standing))).entered();
         let (op, reader, base) = (call.request.op(), areas.reader(), areas.workspace());
         let reading = Reading { op, reader, base };
-        let outcome = reading.answer(&call.request);
+        let outcome = reading.answer(&call.request, standing.max_text_bytes);
         if self.is_in_own_process() {
             self.gate.observe_read(call, &reading, &outcome);
         }
@@ -161,7 +161,8 @@ impl Session {
         let result = standing.and_then(|standing| {
             let policy = Policy::resolve(self.mode_under(&standing), self.areas(&standing))?;
             self.gate.hold(&mut call, &policy)?;
-            let policy = self.escalated(&mut call, policy)?;
+            let texts = TextTerms { most_bytes: standing.max_text_bytes, diff: call.diff };
+            let policy = self.escalated(&mut call, policy, texts)?;
             let fence = policy.bounds().fence()?;
             let (cancel, durability) = (call.cancel.clone(), standing.durability);
             let change = Change {
@@ -169,7 +170,7 @@ impl Session {
                 policy: &policy,
                 fence: fence.as_deref(),
                 terms: &Terms { cancel, durability, ..Terms::default() },
-                diff: call.diff,
+                texts,
             };
             mutations::make(&change, &mut record)
         });
@@ -180,12 +181,12 @@ impl Session {
 
     /// The policy of this one call. Nobody is asked for what would be refused anyway, so what was
     /// seen of the file comes first.
-    fn escalated(&self, call: &mut Call, policy: Policy) -> Result<Policy> {
+    fn escalated(&self, call: &mut Call, policy: Policy, texts: TextTerms) -> Result<Policy> {
         match call.escalation.take() {
             None => Ok(policy),
             Some(escalation) => {
                 let approver = self.approver.as_deref();
-                Asking { session: &self.name, call, approver }.escalate(&policy, escalation)
+                Asking { session: &self.name, call, approver, texts }.escalate(&policy, escalation)
             }
         }
     }

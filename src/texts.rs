@@ -11,7 +11,7 @@ use crate::change::{Change, Judged};
 use crate::error::{Code, Error, Result};
 use crate::request::{Op, Outcome, Request, WriteIntent};
 use crate::target::Target;
-use crate::text::{self, Diff, DiffLimits, Edit, MAX_TEXT_BYTES, Read, Unedited, Version};
+use crate::text::{self, Diff, DiffLimits, Edit, Read, TextTerms, Unedited, Version};
 
 /// How often a change is made anew because somebody else was faster.
 const MOST_ATTEMPTS: usize = 16;
@@ -51,6 +51,7 @@ impl<'r> Wanted<'r> {
             | Request::ReadText { .. }
             | Request::StreamText { .. }
             | Request::ReadBytes { .. }
+            | Request::Resolve { .. }
             | Request::Stat { .. }
             | Request::List { .. }
             | Request::Write { .. }
@@ -72,11 +73,11 @@ impl<'r> Wanted<'r> {
         &self,
         aiming: &Aiming<'_>,
         target: &mut [Target; 1],
-        diff: Option<DiffLimits>,
+        terms: TextTerms,
     ) -> Result<Draft> {
         match self {
-            Self::Text { text, intent, .. } => replace(aiming, target, text, intent, diff),
-            Self::Edit { edit, seen, .. } => amend(aiming, target, edit, *seen, diff),
+            Self::Text { text, intent, .. } => replace(aiming, target, text, intent, terms),
+            Self::Edit { edit, seen, .. } => amend(aiming, target, edit, *seen, terms),
         }
     }
 
@@ -87,12 +88,12 @@ impl<'r> Wanted<'r> {
         mut judged: Judged<'c, 1>,
     ) -> Result<Outcome> {
         for last in (0..MOST_ATTEMPTS).rev().map(|left| left == 0) {
-            let mut draft = self.draft(&judged.aiming, &mut judged.targets, change.diff)?;
+            let mut draft = self.draft(&judged.aiming, &mut judged.targets, change.texts)?;
             if draft.unwritten.is_some() {
                 draft = draft.rehearsed(&judged.aiming, &mut judged.targets)?;
             }
             match change.make(judged, |[path], passable| Ok(draft.mutation(path, passable))) {
-                Ok((path, receipt)) => return Ok(draft.outcome(path, receipt, change.diff)),
+                Ok((path, receipt)) => return Ok(draft.outcome(path, receipt, change.texts.diff)),
                 Err(error) if error.code() == Code::FsStaleVersion && !last => {}
                 Err(error) => return Err(error),
             }
@@ -148,10 +149,10 @@ fn replace(
     target: &mut [Target; 1],
     text: &str,
     intent: &WriteIntent,
-    diff: Option<DiffLimits>,
+    terms: TextTerms,
 ) -> Result<Draft> {
     // The start of the old file says whether it has a mark, and all of it what differs.
-    let most = diff.map_or(text::BOM.len(), |limits| limits.max_bytes.saturating_add(1));
+    let most = terms.diff.map_or(text::BOM.len(), |limits| limits.max_bytes.saturating_add(1));
     let (when, before) = match intent {
         WriteIntent::CreateIfAbsent => (Precondition::Absent, Vec::new()),
         // One that cannot be read can be replaced all the same, where the fence lets it.
@@ -171,7 +172,7 @@ fn replace(
         }
     };
     let path = &target[0].shown;
-    let too_large = text::check_size(text.len() as u64).err();
+    let too_large = text::check_size(text.len() as u64, terms.most_bytes).err();
     Ok(Draft {
         contents: text.as_bytes().to_vec(),
         when,
@@ -189,14 +190,14 @@ fn amend(
     target: &mut [Target; 1],
     edit: &Edit,
     seen: Option<&Version>,
-    diff: Option<DiffLimits>,
+    terms: TextTerms,
 ) -> Result<Draft> {
     let (path, snapshot) = match seen {
         Some(_) => open_seen(aiming, target)?,
         None => aiming.open(target)?,
     };
     let unedited = |why| Error::unedited(aiming.op, path.clone(), why);
-    let read = Read::all(snapshot, MAX_TEXT_BYTES).map_err(|why| unedited(why.into()))?;
+    let read = Read::all(snapshot, terms.most_bytes).map_err(|why| unedited(why.into()))?;
     if seen.is_some_and(|seen| !seen.is(&read)) {
         return Err(stale(aiming.op, path));
     }
@@ -205,7 +206,7 @@ fn amend(
         Ok((contents, replaced)) => (contents, Some(replaced), None),
         Err(why) => (read.bytes.clone(), None, Some(unedited(why))),
     };
-    let (parents, before) = (Parents::Require, diff.map(|_| read.bytes));
+    let (parents, before) = (Parents::Require, terms.diff.map(|_| read.bytes));
     Ok(Draft { contents, when, parents, replaced, drops_bom: false, before, unwritten })
 }
 

@@ -9,6 +9,7 @@ use super::areas::Required;
 use super::roots::TempAreas;
 use crate::error::{Error, Result};
 use crate::mode::Mode;
+use crate::text::MAX_TEXT_BYTES;
 
 /// The settings of a policy service. What is not said has its default.
 #[derive(Clone, Debug)]
@@ -18,6 +19,7 @@ pub struct Settings {
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) temps: TempAreas,
     pub(crate) durability: Durability,
+    pub(crate) max_text_bytes: u64,
     pub(crate) required: Required,
 }
 
@@ -28,6 +30,7 @@ impl Default for Settings {
             workspace: None,
             temps: TempAreas::from_env(),
             durability: Durability::default(),
+            max_text_bytes: MAX_TEXT_BYTES,
             required: Required { at_least: Enforcement::Checked, kind: None },
         }
     }
@@ -63,6 +66,13 @@ impl Settings {
     /// What a change syncs. The default is [`Durability::File`].
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// The most bytes of a file that is read, written or edited as one text. The default is
+    /// 536,870,912; a text of any size can be read in pieces.
+    pub fn max_text_bytes(mut self, bytes: u64) -> Self {
+        self.max_text_bytes = bytes;
         self
     }
 

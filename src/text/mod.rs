@@ -19,6 +19,15 @@ pub(crate) use read::{MAX_TEXT_BYTES, Read, check_size, read_bytes, start};
 pub use stream::TextStream;
 pub use version::Version;
 
+/// On what terms a text is written or edited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextTerms {
+    /// The most bytes that are taken as one text.
+    pub(crate) most_bytes: u64,
+    /// Whether it is told what differs.
+    pub(crate) diff: Option<DiffLimits>,
+}
+
 /// Why a file is not read, or not as a text.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -49,8 +49,7 @@ pub(crate) fn start(snapshot: &Snapshot, most: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Refuses what is more than is taken as text.
-pub(crate) fn check_size(size: u64) -> Result<(), Unedited> {
-    let limit = MAX_TEXT_BYTES;
+pub(crate) fn check_size(size: u64, limit: u64) -> Result<(), Unedited> {
     if size > limit { Err(Unedited::TooLarge { size, limit }) } else { Ok(()) }
 }
 

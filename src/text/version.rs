@@ -38,13 +38,6 @@ impl Version {
         Self(Seen::Whole { stamp, digest, settled: is_settled(&stamp, began) })
     }
 
-    /// The version of a file that was looked at and not read. A file is of it while it has this
-    /// stamp, so any change makes another, of its metadata too; and one that falls into the same
-    /// tick of the file system's clock makes none.
-    pub(crate) fn of_stamp(stamp: Stamp) -> Self {
-        Self(Seen::Stamp(stamp))
-    }
-
     /// The version of a file that has just been written: its stamp after that, and all its bytes.
     pub(crate) fn written(stamp: Stamp, bytes: &[u8]) -> Self {
         Self(Seen::Whole { stamp, digest: Digest::of(bytes), settled: false })
@@ -107,6 +100,15 @@ impl io::Write for Hashed {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// The version of a file that was looked at and not read. A file is of it while it has this stamp,
+/// so any change makes another, of its metadata too; and one that falls into the same tick of the
+/// file system's clock makes none.
+impl From<Stamp> for Version {
+    fn from(stamp: Stamp) -> Self {
+        Self(Seen::Stamp(stamp))
     }
 }
 

@@ -9,7 +9,10 @@ const ALLOWED: [(&str, &[&str]); 26] = [
     ("aiming", &["error", "lexical", "policy", "request", "target"]),
     (
         "asking",
-        &["aiming", "audit", "call", "error", "physical", "policy", "request", "target", "texts"],
+        &[
+            "aiming", "audit", "call", "error", "physical", "policy", "request", "target", "text",
+            "texts",
+        ],
     ),
     ("audit", &["call", "error", "mode", "observation", "policy", "request"]),
     ("call", &["error", "policy", "request", "text"]),

@@ -31,6 +31,7 @@ mod matrix;
 mod metadata;
 mod policy;
 mod properties;
+mod provider;
 mod publish;
 mod race;
 mod raw;
