@@ -34,49 +34,47 @@ impl Walk {
     }
 
     /// Goes down `path`, all of whose components are directories or links to such, after `links`
-    /// have been followed already.
-    fn descend(&self, root: &Root, path: &Path, mut links: usize) -> Result<Descent, Fault> {
-        let dir = root.dir.again(Hold::Place)?;
-        let mut down = Descent { dir, names: vec![], missing: vec![] };
+    /// have been followed already. Gives the deepest directory that exists, how many levels it is
+    /// below the root by the way it was come to, and the names below it that do not exist.
+    fn descend(
+        &self,
+        root: &Root,
+        path: &Path,
+        mut links: usize,
+    ) -> Result<(Dir, usize, Vec<Name>), Fault> {
+        let (mut dir, mut depth) = (root.dir.again(Hold::Place)?, 0);
         // Still to go, the next one last; those of a link above those of the path it is on.
         let mut ahead: Vec<_> = steps(path, false).collect();
         while let Some((step, of_link)) = ahead.pop() {
             match step.as_bytes() {
-                b"" | b"." => continue,
-                b".." => {
-                    if down.names.pop().is_some() {
-                        down.dir = down.dir.parent(Hold::Place)?;
-                    } else if self.0.scope == Scope::Beneath {
-                        return Err(Fault::found(Errno::XDEV));
-                    }
+                b".." if depth > 0 => {
+                    (dir, depth) = (dir.parent(Hold::Place)?, depth - 1);
                     continue;
                 }
+                b".." if self.0.scope == Scope::Beneath => return Err(Fault::found(Errno::XDEV)),
+                b"" | b"." | b".." => continue,
                 _ => {}
             }
             let name = Name::new(&step).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))?;
-            match down.dir.enter(&name, Hold::Place) {
-                Ok(dir) => {
-                    down.dir = dir;
-                    down.names.push(name);
-                }
+            match dir.enter(&name, Hold::Place) {
+                Ok(down) => (dir, depth) = (down, depth + 1),
                 Err(fault) if fault.kind == ErrorKind::NotFound => {
                     // Nothing is to be made where a link dangles, or where `..` would lead.
                     if of_link {
                         return Err(fault);
                     }
                     let rest = ahead.iter().rev().map(|(step, _)| Name::new(step));
-                    down.missing =
-                        [Some(name)].into_iter().chain(rest).collect::<Option<_>>().ok_or(fault)?;
-                    break;
+                    let missing = [Some(name)].into_iter().chain(rest).collect::<Option<_>>();
+                    return Ok((dir, depth, missing.ok_or(fault)?));
                 }
                 Err(fault) if fault.kind == ErrorKind::WrongKind => {
-                    let met = down.dir.look(&name)?;
+                    let met = dir.look(&name)?;
                     if !met.is_some_and(|meta| meta.kind == Kind::Symlink) {
                         return Err(fault);
                     }
                     links += 1;
-                    self.0.admit_link(&down.dir, links)?;
-                    let Some(text) = down.dir.read_link(&name)? else {
+                    self.0.admit_link(&dir, links)?;
+                    let Some(text) = dir.read_link(&name)? else {
                         // A directory has taken its place.
                         ahead.push((step, of_link));
                         continue;
@@ -85,24 +83,14 @@ impl Walk {
                         if self.0.scope == Scope::Beneath {
                             return Err(Fault::found(Errno::XDEV));
                         }
-                        down.dir = root.dir.again(Hold::Place)?;
-                        down.names.clear();
+                        (dir, depth) = (root.dir.again(Hold::Place)?, 0);
                     }
                     ahead.extend(steps(&text, true));
                 }
                 Err(fault) => return Err(fault),
             }
         }
-        Ok(down)
-    }
-
-    /// Proves that the directory is beneath the root now, and takes the hold that was asked for.
-    fn arrive(&self, root: &Root, down: Descent, hold: Hold) -> Result<Dir, Fault> {
-        let dir = if hold == Hold::Place { down.dir } else { down.dir.again(hold)? };
-        if !dir.is_beneath_by(down.names.len(), root.id)? {
-            return Err(Fault::found(Errno::XDEV));
-        }
-        Ok(dir)
+        Ok((dir, depth, Vec::new()))
     }
 }
 
@@ -112,12 +100,14 @@ impl Resolve for Walk {
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         let last = trail.last();
         let parent = last.as_ref().map_or(trail.path.as_path(), |last| last.parent);
-        let mut down = self.descend(root, parent, trail.links)?;
-        let missing = std::mem::take(&mut down.missing);
+        let (there, depth, missing) = self.descend(root, parent, trail.links)?;
         if !missing.is_empty() && (trail.links > 0 || last.is_none()) {
             return Err(Fault::found(Errno::NOENT));
         }
-        let dir = self.arrive(root, down, hold)?;
+        let dir = if hold == Hold::Place { there } else { there.again(hold)? };
+        if !dir.is_beneath_by(depth, root.id)? {
+            return Err(Fault::found(Errno::XDEV));
+        }
         Ok(match last {
             None => Place::Dir(dir),
             Some(Last { leaf, slash, .. }) => {
@@ -140,15 +130,6 @@ impl Resolve for Walk {
     fn rules(&self) -> Rules {
         self.0
     }
-}
-
-/// Where a walk has come to.
-#[derive(Debug)]
-struct Descent {
-    dir: Dir,
-    /// The names that lead there from the root, without links.
-    names: Vec<Name>,
-    missing: Vec<Name>,
 }
 
 /// The components of `text`, the first one last, each with whether it is of a link.
