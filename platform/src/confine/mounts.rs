@@ -5,7 +5,6 @@
 //! mount, and is then still found beneath it: the kernel allows a change that is outside by now. A
 //! mount of a whole file system has no other side.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::assurance::Gap;
@@ -28,7 +27,7 @@ pub(super) fn gap(roots: &Roots) -> Option<Gap> {
 
 /// Whether a part of a file system is mounted at or beneath `root`, if that can be told.
 fn around(root: &Root, mounts: &[Mount<'_>]) -> Option<bool> {
-    let id = mount_id(&root.dir, OsStr::new("")).ok()??;
+    let id = mount_id(&root.dir, "").ok()??;
     mounts.iter().find(|mount| mount.id == id)?;
     let path = escaped(root.path().to_str()?);
     let is_around = |m: &Mount<'_>| m.id == id || Path::new(m.point).starts_with(&path);

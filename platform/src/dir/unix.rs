@@ -10,6 +10,7 @@ use rustix::fs::{
     Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawMode, RenameFlags, StatxFlags,
 };
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 use crate::error::Fault;
 use crate::path::Name;
@@ -155,7 +156,7 @@ impl Dir {
         if dir.mode & STICKY != 0 && !mine {
             return Err(Errno::PERM.into());
         }
-        let mounts = (mount_id(self, OsStr::new(""))?, mount_id(self, name.as_os_str())?);
+        let mounts = (mount_id(self, "")?, mount_id(self, name.as_os_str())?);
         if mounts.0 == mounts.1 { Ok(()) } else { Err(Errno::BUSY.into()) }
     }
 
@@ -400,7 +401,7 @@ impl Hold {
 }
 
 /// Which mount `path` of `dir` is on, where the kernel tells (Linux 5.8). An empty path is `dir`.
-pub(crate) fn mount_id(dir: impl AsFd, path: &OsStr) -> Result<Option<u64>, Fault> {
+pub(crate) fn mount_id(dir: impl AsFd, path: impl Arg) -> Result<Option<u64>, Fault> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     match rustix::fs::statx(dir, path, flags, StatxFlags::MNT_ID) {
         Ok(statx) => {

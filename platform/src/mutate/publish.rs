@@ -77,7 +77,7 @@ fn scratch_name() -> Name {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'e> {
     pub(super) stamp: &'e Stamp,
-    pub(super) digest: Option<&'e Digest>,
+    pub(super) digest: &'e Option<Digest>,
     pub(super) cancel: &'e Cancel,
 }
 
@@ -97,7 +97,8 @@ impl Expected<'_> {
     }
 
     fn has_bytes(&self, old: &Old) -> Result<bool, Fault> {
-        self.digest.map_or(Ok(true), |digest| old.has(digest, self.stamp.size, self.cancel))
+        let Some(digest) = self.digest else { return Ok(true) };
+        old.has(digest, self.stamp.size, self.cancel)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Entries removed: one, or a tree.
 
-use std::ffi::OsStr;
-
 use super::{Act, of_directory};
 use crate::dir::{Dir, Hold, mount_id};
 use crate::error::{ErrorKind, Fault};
@@ -53,7 +51,7 @@ fn is_directory(dir: &Dir, name: &Name, fault: &Fault) -> Result<bool, Fault> {
 fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(), Fault> {
     // By device where the kernel does not tell the mount.
     let mount_of = |dir: &Dir| -> Result<_, Fault> {
-        let mount = mount_id(dir, OsStr::new(""))?;
+        let mount = mount_id(dir, "")?;
         Ok(if mount.is_some() { mount } else { Some(dir.id()?.dev) })
     };
     let mount = mount_of(dir)?;

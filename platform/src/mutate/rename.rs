@@ -25,8 +25,7 @@ pub(super) fn rename<R: Resolve>(
             Dir::rename(from, to, Onto::Nothing).map(|()| (Effect::Renamed, Cas::Atomic))
         }
         Precondition::Matches { stamp, digest } => {
-            let cancel = &act.terms.cancel;
-            replace(from, to, Expected { stamp, digest: digest.as_ref(), cancel })
+            replace(from, to, Expected { stamp, digest, cancel: &act.terms.cancel })
         }
     })
 }

@@ -165,13 +165,11 @@ impl<R: Resolve> Write<'_, R> {
     /// Fails unless what is there, seen as `meta`, is what is expected and the caller's own to
     /// write.
     fn may_replace(&self, at: &Anchor, meta: &Meta) -> Result<(Old, Option<Expected<'_>>), Fault> {
+        let cancel = &self.act.terms.cancel;
         let expected = match self.when {
             Precondition::None => None,
             Precondition::Absent => return Err(Fault::new(ErrorKind::AlreadyExists)),
-            Precondition::Matches { stamp, digest } => {
-                let cancel = &self.act.terms.cancel;
-                Some(Expected { stamp, digest: digest.as_ref(), cancel })
-            }
+            Precondition::Matches { stamp, digest } => Some(Expected { stamp, digest, cancel }),
         };
         let old = Old::at(&at.dir, &at.leaf)?;
         if let Some(expected) = expected {
