@@ -1,5 +1,6 @@
 //! New directories and new symlinks.
 
+use std::iter;
 use std::path::{Component, Path, PathBuf};
 
 use super::{Act, MOST_ATTEMPTS, of_directory};
@@ -95,10 +96,7 @@ fn stays_beneath<R: Resolve>(
     let escape = || Fault::new(ErrorKind::Escape);
     let depth = anchor.dir.levels_below(root.id)?.ok_or_else(escape)?;
     let mut components = text.components().filter(|step| *step != Component::CurDir).peekable();
-    let mut up = 0;
-    while components.next_if_eq(&Component::ParentDir).is_some() {
-        up += 1;
-    }
+    let up = iter::from_fn(|| components.next_if_eq(&Component::ParentDir)).count();
     // Where a name would lead that is not there yet, and `..` from that, nobody can say.
     let goes_on = components.all(|step| matches!(step, Component::Normal(_)));
     if up <= depth && goes_on { Ok(()) } else { Err(escape()) }

@@ -181,12 +181,15 @@ fn may_make_parents(anchor: &Anchor, parents: Parents) -> Result<(), Fault> {
 }
 
 impl Precondition {
-    /// How surely it is seen to hold under `lock`. Without the one between processes, another of
-    /// ours could act on what is swapped out and back.
-    fn certainty(&self, published: Cas, lock: &Lock<'_>) -> Cas {
+    /// How surely it is seen to hold under `lock`, where a version that is expected was `seen` so.
+    /// Without the lock between processes, another of ours could act on what is swapped out and
+    /// back.
+    fn certainty(&self, seen: Cas, lock: &Lock<'_>) -> Cas {
         match self {
+            Self::None => Cas::Unconditional,
+            Self::Absent => Cas::Atomic,
             Self::Matches { .. } if !lock.is_between_processes() => Cas::Checked,
-            Self::None | Self::Absent | Self::Matches { .. } => published,
+            Self::Matches { .. } => seen,
         }
     }
 }

@@ -56,13 +56,11 @@ impl<'d> Scratch<'d> {
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        if !self.remove {
-            return;
-        }
-        match self.dir.unlink(&self.name) {
-            Ok(()) => {}
-            Err(fault) if fault.kind == ErrorKind::NotFound => {}
-            Err(fault) => tracing::warn!(?fault, "scratch file not removed"),
+        if self.remove
+            && let Err(fault) = self.dir.unlink(&self.name)
+            && fault.kind != ErrorKind::NotFound
+        {
+            tracing::warn!(?fault, "scratch file not removed");
         }
     }
 }

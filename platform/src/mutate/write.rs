@@ -103,10 +103,7 @@ impl<R: Resolve> Write<'_, R> {
     /// no reason to fail.
     fn create(&self, anchor: &Anchor, key: TargetKey) -> Result<Option<Receipt>, Fault> {
         let (Self { act, when, .. }, Anchor { dir, leaf, .. }) = (self, anchor);
-        let created = |file: &File| {
-            let cas = if **when == Precondition::Absent { Cas::Atomic } else { Cas::Unconditional };
-            Ok(Some(Receipt { cas, ..act.done(dir, Effect::Created, key, stamp_of(file)) }))
-        };
+        let created = |file: &File| Ok(Some(act.done(dir, Effect::Created, key, stamp_of(file))));
         let taken = |fault: Fault| match (fault.kind, when) {
             (ErrorKind::AlreadyExists, Precondition::None) => Ok(None),
             _ => Err(fault),
@@ -132,7 +129,6 @@ impl<R: Resolve> Write<'_, R> {
     fn replace(&self, anchor: &Anchor, key: TargetKey, meta: &Meta) -> Result<Receipt, Fault> {
         let (Self { act, contents, .. }, Anchor { dir, leaf, .. }) = (self, anchor);
         let (old, expected) = self.may_replace(anchor, meta)?;
-        let cas = if expected.is_some() { Cas::Atomic } else { Cas::Unconditional };
         if meta.stamp.size == contents.len() as u64 && old.holds(contents)? {
             // It would be replaced if it had others: whether that is permitted does not depend on
             // them.
@@ -140,7 +136,8 @@ impl<R: Resolve> Write<'_, R> {
             if let Old::Open(file) = &old {
                 self.sync(file)?;
             }
-            return Ok(Receipt { cas, ..act.done(dir, Effect::Unchanged, key, Some(meta.stamp)) });
+            let done = act.done(dir, Effect::Unchanged, key, Some(meta.stamp));
+            return Ok(Receipt { cas: Cas::Atomic, ..done });
         }
         let carried = Carried::from(&old, meta)?;
         let mut scratch = Scratch::new(dir, carried.creation_mode())?;

@@ -91,10 +91,7 @@ impl Trail {
         if slash {
             next.as_mut_os_string().push("/");
         }
-        if next.as_os_str().len() >= PATH_MAX {
-            return Err(Fault::found(Errno::NAMETOOLONG));
-        }
-        self.path = next;
+        self.path = Self::starting_at(next)?.path;
         Ok(())
     }
 }
