@@ -18,7 +18,7 @@ pub struct Boundary {
 /// told is what was seen: nothing goes by a version.
 #[must_use]
 pub fn survey(roots: &Roots) -> Vec<Boundary> {
-    let offers = platform::survey(roots);
+    let offers = platform::survey(roots, platform::Options::default());
     let seen = offers.map(|offer| Boundary {
         resolution: offer.resolution,
         confinement: offer.confinement,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ringfence_platform::{Fence, RelPath, RootedPath, Roots, survey};
+use ringfence_platform::{Fence, Options, RelPath, RootedPath, Roots, survey};
 
 /// How many directories lie between the root and the file, the file's own included.
 pub(crate) const DEPTHS: [usize; 4] = [1, 4, 8, 16];
@@ -32,7 +32,7 @@ impl Stage {
     }
 
     pub(crate) fn fences(&self) -> Vec<(String, Box<dyn Fence>)> {
-        survey(&self.roots)
+        survey(&self.roots, Options::default())
             .filter_map(|offer| offer.fence.ok())
             .map(|fence| {
                 let assurance = fence.assurance();

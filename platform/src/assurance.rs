@@ -80,4 +80,9 @@ pub struct Assurance {
 pub struct Options {
     /// The weakest enforcement that is accepted.
     pub at_least: Enforcement,
+    /// Whether a path that crosses from one mount to another beneath a root is refused
+    /// (`RESOLVE_NO_XDEV`), as an [`Escape`](crate::ErrorKind::Escape). Where the kernel does not
+    /// tell which mount a place is on (before Linux 5.8), what is there is
+    /// [`Unsupported`](crate::ErrorKind::Unsupported).
+    pub no_xdev: bool,
 }

@@ -71,7 +71,7 @@ impl<R: Resolve> Held<R> {
         let mut entries = Vec::new();
         for entry in Dir::entries(dir.0.try_clone()?)? {
             let (name, told) = entry?;
-            let (kind, target) = match dir.look(&name) {
+            let (kind, target) = match self.resolver.rules().look(&dir, &name) {
                 // It is gone by now.
                 Ok(None) => continue,
                 Ok(Some(link)) if link.kind == Kind::Symlink => {

@@ -7,7 +7,7 @@ use crate::assurance::{Assurance, Confinement, Enforcement, Options, Resolution}
 use crate::error::{ErrorKind, Fault, Result};
 use crate::fence::Fence;
 use crate::local::Local;
-use crate::resolve::{Openat2, Scope, Walk};
+use crate::resolve::{Openat2, Rules, Scope, Walk};
 use crate::roots::{Root, Roots};
 
 /// One kind of fence and whether this host can put it up.
@@ -31,7 +31,7 @@ pub struct Offer {
 /// another reason than that the host has none: then no weaker one takes its place.
 pub fn open(roots: &Roots, options: Options) -> Result<Box<dyn Fence>> {
     let mut why_not = None;
-    for Offer { fence, .. } in survey(roots) {
+    for Offer { fence, .. } in survey(roots, options) {
         let reason = match fence {
             Ok(fence) if fence.assurance().level >= options.at_least => {
                 let Assurance { level, gaps, .. } = fence.assurance();
@@ -52,12 +52,13 @@ pub fn open(roots: &Roots, options: Options) -> Result<Box<dyn Fence>> {
 }
 
 /// Puts up each kind of fence, strongest first, when it is asked for: the fence, or the reason why
-/// this host has none.
-pub fn survey(roots: &Roots) -> impl Iterator<Item = Offer> {
+/// this host has none. One that is weaker than [`Options::at_least`] is put up all the same.
+pub fn survey(roots: &Roots, options: Options) -> impl Iterator<Item = Offer> {
     let kinds = [Resolution::Openat2, Resolution::Walk]
         .map(|who| [Confinement::Landlock, Confinement::Nothing].map(|what| (who, what)));
+    let rules = Rules::new(Scope::Beneath, options);
     kinds.into_iter().flatten().map(move |(resolution, confinement)| {
-        let fence = put_up(roots, Scope::Beneath, resolution, confinement);
+        let fence = put_up(roots, rules, resolution, confinement);
         Offer { resolution, confinement, fence }
     })
 }
@@ -71,7 +72,8 @@ pub fn survey(roots: &Roots) -> impl Iterator<Item = Offer> {
 /// Only if the root directory cannot be opened.
 pub fn unfenced(_: AmbientAuthority) -> Result<Box<dyn Fence>> {
     let roots = Roots::open(["/"])?;
-    let put_up = |who| put_up(&roots, Scope::Ambient, who, Confinement::Nothing);
+    let rules = Rules::new(Scope::Ambient, Options::default());
+    let put_up = |who| put_up(&roots, rules, who, Confinement::Nothing);
     match put_up(Resolution::Openat2) {
         Err(error) if error.kind() == ErrorKind::TooWeak => put_up(Resolution::Walk),
         opened => opened,
@@ -89,16 +91,16 @@ pub fn ambient_authority() -> AmbientAuthority {
 
 fn put_up(
     roots: &Roots,
-    scope: Scope,
+    rules: Rules,
     resolution: Resolution,
     confinement: Confinement,
 ) -> Result<Box<dyn Fence>> {
     let roots = roots.clone();
     Ok(match resolution {
         Resolution::Openat2 => {
-            let resolver = Openat2::proven(&roots, scope)?;
+            let resolver = Openat2::proven(&roots, rules)?;
             Box::new(Local::new(roots, resolver, confinement)?)
         }
-        Resolution::Walk => Box::new(Local::new(roots, Walk::new(scope), confinement)?),
+        Resolution::Walk => Box::new(Local::new(roots, Walk(rules), confinement)?),
     })
 }

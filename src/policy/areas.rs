@@ -207,12 +207,12 @@ impl Set {
 
 impl Required {
     fn open(self, roots: &Roots) -> Result<Box<dyn Fence>> {
-        let options = Options { at_least: self.at_least };
+        let options = Options { at_least: self.at_least, ..Options::default() };
         let Some(kind) = self.kind else {
             return platform::open(roots, options).map_err(|source| self.missed(Some(source)));
         };
-        let offer =
-            platform::survey(roots).find(|offer| (offer.resolution, offer.confinement) == kind);
+        let offer = platform::survey(roots, options)
+            .find(|offer| (offer.resolution, offer.confinement) == kind);
         let fence = offer.ok_or_else(|| self.missed(None))?.fence;
         let fence = fence.map_err(|source| self.missed(Some(source)))?;
         match fence.assurance().level < self.at_least {

@@ -40,7 +40,7 @@ fn the_strongest_fence_is_opened_and_a_weaker_one_is_refused_and_not_put_up_inst
     assert_eq!(strongest, offered()[0]);
     let level = fence_on(&stage, strongest).assurance().level;
     for at_least in [Enforcement::Checked, Enforcement::Kernel, Enforcement::Confined] {
-        match open(&stage.roots(), Options { at_least }) {
+        match open(&stage.roots(), Options { at_least, ..Options::default() }) {
             Ok(fence) => assert!(fence.assurance().level >= at_least && level >= at_least),
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::TooWeak);
@@ -65,7 +65,7 @@ fn a_bind_mount_at_or_beneath_a_root_is_never_claimed_confined() {
                 assert_eq!(fence.assurance().level, without_confinement(kind));
                 assert_eq!(gaps(fence, Gap::BindRoot), confined, "{:?}", fence.assurance());
             });
-            let options = Options { at_least: Enforcement::Confined };
+            let options = Options { at_least: Enforcement::Confined, ..Options::default() };
             assert_eq!(open(roots, options).unwrap_err().kind(), ErrorKind::TooWeak);
         };
         bind("out", "ROOT/d/mnt");

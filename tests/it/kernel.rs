@@ -6,14 +6,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use ringfence_platform::{ErrorKind, Roots};
+use ringfence_platform::{ErrorKind, Options, Roots};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::{Errno, Result};
 
 use crate::act::{is_spelled_oddly, perform};
 use crate::cases::{Args, Attacker, Case, Ok as Answer, Op, Table, errno_of};
 use crate::support::{
-    LeftOut, Needs, Stage, offered, open_dir, open_fence, say, this_test, while_exchanging,
+    LeftOut, Needs, Stage, offered, open_dir, open_fence_with, say, this_test, while_exchanging,
     with_own_mounts,
 };
 
@@ -183,13 +183,18 @@ fn the_kernel_stops_at_a_mount_as_the_table_says() {
 
 /// Looks `case` up through every fence around the directory it starts from. What is wrong is
 /// returned, one line a fence.
-fn play_fences(case: &Case, stage: &Stage, fits: impl Fn(ErrorKind) -> bool) -> Vec<String> {
+fn play_fences(
+    case: &Case,
+    stage: &Stage,
+    options: Options,
+    fits: impl Fn(ErrorKind) -> bool,
+) -> Vec<String> {
     let start = stage.root().join(case.args.start.as_deref().expect("a row says where it starts"));
     let roots = Roots::open([start]).unwrap();
     let before = stage.snapshot();
     let mut wrong = Vec::new();
     for kind in offered() {
-        let fence = open_fence(&roots, *kind);
+        let fence = open_fence_with(&roots, options, *kind);
         let outcome =
             perform(fence.as_ref(), Op::Stat, &stage.expand(&case.path), &Args::default());
         let right = match (&outcome, case.expect.ok) {
@@ -216,13 +221,36 @@ fn every_fence_resolves_beneath_its_root_as_the_kernel_does() {
     assert_eq!(cases.len(), 23);
     let stage = Stage::new(table.tree(cases[0]));
     let wrong = cases.iter().flat_map(|case| {
-        play_fences(case, &stage, |kind| {
+        play_fences(case, &stage, Options::default(), |kind| {
             let invalid = is_spelled_oddly(&case.path) && kind == ErrorKind::InvalidPath;
             invalid || case.expect.error.iter().any(|fault| fault.admits(kind))
         })
     });
     let wrong: Vec<_> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_fence_that_crosses_no_mount_stops_where_the_kernel_does() {
+    with_own_mounts(this_test!(), || {
+        let options = Options { no_xdev: true, ..Options::default() };
+        let table = Table::kernel();
+        let cases = table.cases.iter().filter(|case| case.group == "no-xdev");
+        let mut wrong = Vec::new();
+        for case in cases.filter(|case| !case.path.starts_with('/')) {
+            let mut stage = Stage::with_mounts(table.tree(case));
+            stage.define("fd", 0);
+            let fits = |kind| {
+                // Whatever mount it leads to, a magic link is not followed.
+                let magic = case.args.start.as_deref() == Some("/proc");
+                (kind == ErrorKind::InvalidPath && is_spelled_oddly(&case.path))
+                    || (kind == ErrorKind::Loop && magic)
+                    || case.expect.error.iter().any(|fault| fault.admits(kind))
+            };
+            wrong.extend(play_fences(case, &stage, options, fits));
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    });
 }
 
 #[test]

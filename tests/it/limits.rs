@@ -42,7 +42,7 @@ fn without_descriptors_no_weaker_fence_takes_the_place_of_the_strongest() {
         };
         let stage = Stage::new(&Tree::inside([]));
         let roots = stage.roots();
-        let weakest = Options { at_least: Enforcement::Checked };
+        let weakest = Options { at_least: Enforcement::Checked, ..Options::default() };
         assert_eq!(FenceKind::of(open(&roots, weakest).unwrap().as_ref()), *strongest);
         let mut taken = take_all();
         let mut opened = 0;

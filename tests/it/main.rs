@@ -29,6 +29,7 @@ mod listing;
 mod locking;
 mod matrix;
 mod metadata;
+mod mounts;
 mod policy;
 mod properties;
 mod provider;

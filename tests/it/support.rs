@@ -17,7 +17,7 @@ pub(crate) use attacker::while_exchanging;
 pub(crate) use base::{Base, open_dir};
 pub(crate) use child::{as_user, in_own_process, left_out, test_name, this_test, with_own_mounts};
 pub(crate) use fences::{
-    FenceKind, each_fence, each_fence_on, fence_on, fences_on, offered, open_fence,
+    FenceKind, each_fence, each_fence_on, fence_on, fences_on, offered, open_fence, open_fence_with,
 };
 pub(crate) use host::{LeftOut, Needs, is_root, report, say};
 pub(crate) use sessions::{each_session_on, session_in};

@@ -7,7 +7,7 @@ use std::{fmt, fs, thread};
 
 use rustix::fs::OFlags;
 
-use crate::assurance::{Confinement, Enforcement, Resolution};
+use crate::assurance::{Confinement, Enforcement, Options, Resolution};
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
 use crate::fence::Fence;
@@ -79,7 +79,8 @@ impl Stage {
     where
         F: Fn(Place) -> Place + Send + Sync + 'static,
     {
-        let honest = Openat2::proven(&self.roots, Scope::Beneath).unwrap();
+        let rules = Rules::new(Scope::Beneath, Options::default());
+        let honest = Openat2::proven(&self.roots, rules).unwrap();
         let bent = Bent { honest, bend };
         let fence = Local::new(self.roots.clone(), bent, Confinement::Landlock).unwrap();
         assert_eq!(fence.assurance().level, Enforcement::Confined);

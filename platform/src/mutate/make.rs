@@ -34,7 +34,7 @@ pub(super) fn dir<R: Resolve>(
         let made = act.make_parents(&mut anchor, parents);
         made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
         let Anchor { dir, leaf, .. } = &anchor;
-        let (effect, seen) = match dir.look(leaf)? {
+        let (effect, seen) = match act.held.resolver.rules().look(dir, leaf)? {
             Some(meta) if meta.kind == Kind::Dir => (Effect::Unchanged, Some(meta)),
             // As `mkdir -p` does, and mkdir(2) does not.
             Some(link) if link.kind == Kind::Symlink && parents == Parents::Create => {

@@ -46,7 +46,7 @@ impl<R: Resolve> Write<'_, R> {
             if lock.waited && act.pin_place(root, &trail)?.key()? != key {
                 continue;
             }
-            let found = anchor.dir.look(&anchor.leaf)?;
+            let found = act.held.resolver.rules().look(&anchor.dir, &anchor.leaf)?;
             if let Some(link) = found.filter(|meta| meta.kind == Kind::Symlink) {
                 trail.follow(&act.held.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
                 continue;

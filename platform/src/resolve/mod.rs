@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::path::Arg;
 
-use crate::assurance::Resolution;
-use crate::dir::{Dir, Hold, Meta};
-use crate::error::Fault;
+use crate::assurance::{Options, Resolution};
+use crate::dir::{Dir, Hold, Meta, mount_id};
+use crate::error::{ErrorKind, Fault};
 use crate::path::Name;
 use crate::roots::Root;
 use crate::stat::{Follow, Kind, TargetKey};
@@ -57,7 +58,7 @@ pub(crate) trait Resolve: fmt::Debug + Send + Sync + Sized + 'static {
                 Place::Entry(anchor) if anchor.missing.is_empty() => anchor,
                 place @ (Place::Entry(_) | Place::Dir(_)) => return Ok((place, None)),
             };
-            match anchor.dir.look(&anchor.leaf)? {
+            match self.rules().look(&anchor.dir, &anchor.leaf)? {
                 Some(link) if link.kind == Kind::Symlink && follow == Follow::Yes => {
                     trail.follow(self, root, &anchor.dir, &anchor.leaf, &link)?;
                 }
@@ -74,23 +75,45 @@ const MOST_LINKS: usize = 40;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) scope: Scope,
+    pub(crate) no_xdev: bool,
     /// Whether a link that somebody else left in a sticky directory that everybody may write to is
     /// followed: `fs.protected_symlinks` in proc_sys_fs(5).
     pub(crate) foreign_links: bool,
 }
 
 impl Rules {
-    pub(crate) fn new(scope: Scope) -> Self {
+    pub(crate) fn new(scope: Scope, options: Options) -> Self {
         // A setting that cannot be read is the stricter one.
         let protected = std::fs::read("/proc/sys/fs/protected_symlinks");
         let foreign_links = protected.is_ok_and(|setting| setting.trim_ascii() == b"0");
-        Self { scope, foreign_links }
+        Self { scope, no_xdev: options.no_xdev, foreign_links }
     }
 
     /// Fails if the symlink that is met in `dir`, one of `links` by now, is not to be followed.
     fn admit_link(&self, dir: &Dir, links: usize) -> Result<(), Fault> {
         let refused = links > MOST_LINKS || dir.has_magic_links()?;
         if refused { Err(Fault::found(Errno::LOOP)) } else { Ok(()) }
+    }
+
+    /// What is at `name` in `dir`, not followed.
+    pub(crate) fn look(&self, dir: &Dir, name: &Name) -> Result<Option<Meta>, Fault> {
+        let found = dir.look(name)?;
+        if found.is_some() {
+            self.crosses_nothing(dir, dir, name.as_os_str())?;
+        }
+        Ok(found)
+    }
+
+    /// Fails if what is at `path` of `to` is on another mount than `from` and that is not to be.
+    fn crosses_nothing(&self, from: &Dir, to: &Dir, path: impl Arg) -> Result<(), Fault> {
+        if !self.no_xdev {
+            return Ok(());
+        }
+        match (mount_id(from, "")?, mount_id(to, path)?) {
+            (Some(here), Some(there)) if here == there => Ok(()),
+            (Some(_), Some(_)) => Err(Fault::found(Errno::XDEV)),
+            (None, _) | (_, None) => Err(Fault::new(ErrorKind::Unsupported)),
+        }
     }
 }
 

@@ -33,10 +33,10 @@ pub(crate) struct Openat2 {
 impl Openat2 {
     /// Makes the resolver if it does what it says on each of `roots`: finds the root itself, and
     /// refuses the `..` of it.
-    pub(crate) fn proven(roots: &Roots, scope: Scope) -> Result<Self> {
-        let rules = Rules::new(scope);
+    pub(crate) fn proven(roots: &Roots, rules: Rules) -> Result<Self> {
         let mut resolve = ResolveFlags::NO_MAGICLINKS;
-        resolve.set(ResolveFlags::BENEATH, scope == Scope::Beneath);
+        resolve.set(ResolveFlags::BENEATH, rules.scope == Scope::Beneath);
+        resolve.set(ResolveFlags::NO_XDEV, rules.no_xdev);
         let openat2 = Self { resolve, rules };
         for root in roots.iter() {
             openat2

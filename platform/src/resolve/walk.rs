@@ -26,13 +26,9 @@ use crate::stat::{Follow, Kind};
 
 /// Lookups by this process.
 #[derive(Debug)]
-pub(crate) struct Walk(Rules);
+pub(crate) struct Walk(pub(crate) Rules);
 
 impl Walk {
-    pub(crate) fn new(scope: Scope) -> Self {
-        Self(Rules::new(scope))
-    }
-
     /// Goes down `path`, all of whose components are directories or links to such, after `links`
     /// have been followed already. Gives the deepest directory that exists, how many levels it is
     /// below the root by the way it was come to, and the names below it that do not exist.
@@ -57,7 +53,10 @@ impl Walk {
             }
             let name = Name::new(&step).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))?;
             match dir.enter(&name, Hold::Place) {
-                Ok(down) => (dir, depth) = (down, depth + 1),
+                Ok(down) => {
+                    self.0.crosses_nothing(&dir, &down, "")?;
+                    (dir, depth) = (down, depth + 1);
+                }
                 Err(fault) if fault.kind == ErrorKind::NotFound => {
                     // Nothing is to be made where a link dangles, or where `..` would lead.
                     if of_link {

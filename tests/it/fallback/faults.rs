@@ -84,7 +84,7 @@ fn look_around(words: &[String]) {
     let fence = on_this_thread(&later);
     let verdicts: Vec<_> = links.iter().map(|path| change(fence, path)).collect();
     let later = format!("{}: {}", kinds(&later), verdicts.join(" "));
-    let strict = Options { at_least: Enforcement::Confined };
+    let strict = Options { at_least: Enforcement::Confined, ..Options::default() };
     let confined = match open(&roots, strict) {
         Ok(_) => "opened".to_owned(),
         Err(error) => format!("{:?}", error.kind()),

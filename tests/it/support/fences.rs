@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use ringfence_platform::{Confinement, Enforcement, Fence, Resolution, Roots, survey};
+use ringfence_platform::{Confinement, Enforcement, Fence, Options, Resolution, Roots, survey};
 
 use super::host::say;
 use super::{Base, Stage, Tree};
@@ -34,7 +34,7 @@ impl FenceKind {
 
 /// Every fence that this host can put around `roots`, strongest first.
 pub(crate) fn fences_on(roots: &Roots) -> Vec<Box<dyn Fence>> {
-    let offers = survey(roots);
+    let offers = survey(roots, Options::default());
     offers.filter_map(|offer| offer.fence.ok()).collect()
 }
 
@@ -67,7 +67,12 @@ fn expectation() -> Option<Enforcement> {
 
 /// Puts up the fence of this kind.
 pub(crate) fn open_fence(roots: &Roots, kind: FenceKind) -> Box<dyn Fence> {
-    survey(roots)
+    open_fence_with(roots, Options::default(), kind)
+}
+
+/// Puts up the fence of this kind, opened as `options` say.
+pub(crate) fn open_fence_with(roots: &Roots, options: Options, kind: FenceKind) -> Box<dyn Fence> {
+    survey(roots, options)
         .into_iter()
         .find(|offer| offer.resolution == kind.resolution && offer.confinement == kind.confinement)
         .expect("every kind is surveyed")
