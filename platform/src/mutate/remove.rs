@@ -63,8 +63,7 @@ fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(
         Ok(down)
     };
     let mut here = enter(dir, name)?;
-    let within = empty(act, &here)?;
-    let mut way = vec![Level { name: name.clone(), above: dir.id()?, within }];
+    let mut way = vec![Level { name: name.clone(), above: dir.id()?, within: empty(act, &here)? }];
     let mut refills = 0;
     while let Some(level) = way.last_mut() {
         act.terms.cancel.check()?;
@@ -74,8 +73,7 @@ fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(
                 Err(fault) if fault.kind == ErrorKind::NotFound => continue,
                 entered => entered?,
             };
-            let within = empty(act, &here)?;
-            way.push(Level { name: down, above, within });
+            way.push(Level { name: down, above, within: empty(act, &here)? });
             continue;
         }
         let up = here.parent(Hold::Place)?;

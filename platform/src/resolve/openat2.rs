@@ -39,9 +39,8 @@ impl Openat2 {
         resolve.set(ResolveFlags::NO_XDEV, rules.no_xdev);
         let openat2 = Self { resolve, rules };
         for root in roots.iter() {
-            openat2
-                .prove_on(root)
-                .map_err(|fault| fault.too_weak().at("resolve with openat2 on", root.path()))?;
+            let proven = openat2.prove_on(root).map_err(Fault::too_weak);
+            proven.map_err(|fault| fault.at("resolve with openat2 on", root.path()))?;
         }
         Ok(openat2)
     }
