@@ -89,8 +89,12 @@ impl<R: Resolve> Held<R> {
 }
 
 impl Snapshot {
-    /// The stamp that the open file has by now: another one than [`stamp`](Self::stamp) if it has
-    /// changed since it was opened, also if it has only got another name.
+    /// The stamp that the open file has by now, wherever it is and whatever has its name.
+    ///
+    /// Another one than [`stamp`](Self::stamp) says that it has changed since it was opened, if
+    /// only by a new name or other permissions. An equal one says that it has not, except within
+    /// one tick of the file system's clock, see [`Stamp`]; and a write through mapped memory may
+    /// show late, mmap(2).
     ///
     /// # Errors
     ///

@@ -101,10 +101,12 @@ pub struct Snapshot {
 pub struct Entry {
     /// The name, lossless.
     pub name: OsString,
-    /// Its kind; a symlink is not followed.
+    /// Its kind; a symlink is not followed. Of one that may not be looked at it is what the system
+    /// tells of it in the listing, and [`Kind::Other`] where that is nothing.
     pub kind: Kind,
     /// What it leads to, symlinks followed as [`Fence::stat`](crate::Fence::stat) does: for
-    /// anything but a symlink, itself. Nothing where that leads nowhere, or may not be looked at.
+    /// anything but a symlink, itself. Nothing where that leads nowhere, or cannot be looked at.
+    /// Each entry is looked at by itself, so two may tell of different moments.
     pub target: Option<(Kind, Stamp)>,
 }
 
