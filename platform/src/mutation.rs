@@ -180,8 +180,9 @@ pub struct Terms {
     /// What is synced.
     pub durability: Durability,
     /// The place that a [`Mutation::Write`] must be at, as [`Fence::stat`](crate::Fence::stat) told
-    /// it: if its path leads to another by now, that is [`ErrorKind::Stale`]. With any other change
-    /// it is [`ErrorKind::Unsupported`].
+    /// it: if its path leads to another by now, that is [`ErrorKind::Stale`]. Directories that were
+    /// missing on the way and are there by now, under their names, make no other place. With any
+    /// other change it is [`ErrorKind::Unsupported`].
     pub at: Option<TargetKey>,
 }
 

@@ -279,3 +279,69 @@ fn a_link_that_leads_elsewhere_by_now_is_another_place() {
         stage.assert_unchanged(&before);
     });
 }
+
+#[test]
+fn directories_that_were_made_on_the_way_meanwhile_make_no_other_place() {
+    for (path, made) in [
+        ("missing/new", "missing"),
+        ("missing/a/new", "missing"),
+        ("missing/a/new", "missing/a"),
+        ("to-dir/missing/a/new", "d/missing"),
+    ] {
+        each_fence_on(&tree(), |stage, fence| {
+            let at = beneath(fence, path).unwrap();
+            let key = fence.stat(&at, Follow::Yes).unwrap().key;
+            put_dir(stage, made);
+            let (when, parents) = (Precondition::Absent, Parents::Create);
+            let write = Mutation::Write { path: at, contents: b"new".to_vec(), when, parents };
+            drop(fence.apply(write, &Terms { at: Some(key), ..TERMS() }).unwrap());
+            assert_eq!(std::fs::read(stage.root().join(path)).unwrap(), b"new");
+        });
+    }
+}
+
+fn put_away(stage: &Stage, path: &str) {
+    std::fs::rename(stage.root().join(path), stage.root().join("away")).unwrap();
+}
+
+fn put_link(stage: &Stage, text: &str, path: &str) {
+    std::os::unix::fs::symlink(text, stage.root().join(path)).unwrap();
+}
+
+fn put_dir(stage: &Stage, path: &str) {
+    std::fs::create_dir_all(stage.root().join(path)).unwrap();
+}
+
+#[test]
+fn what_has_come_where_directories_were_missing_is_another_place_if_it_leads_elsewhere() {
+    type Change = fn(&Stage);
+    let cases: [(&str, Change); 4] = [
+        ("missing/new", |stage| put_link(stage, "empty", "missing")),
+        ("missing/a/new", |stage| {
+            put_dir(stage, "empty/a");
+            put_link(stage, "empty", "missing");
+        }),
+        ("to-dir/missing/new", |stage| {
+            put_away(stage, "to-dir");
+            put_dir(stage, "empty/missing");
+            put_link(stage, "empty", "to-dir");
+        }),
+        ("d/missing/new", |stage| {
+            put_away(stage, "d");
+            put_dir(stage, "d/missing");
+        }),
+    ];
+    for (path, change) in cases {
+        each_fence_on(&tree(), |stage, fence| {
+            let at = beneath(fence, path).unwrap();
+            let key = fence.stat(&at, Follow::Yes).unwrap().key;
+            change(stage);
+            let before = stage.snapshot();
+            let (when, parents) = (Precondition::None, Parents::Create);
+            let write = Mutation::Write { path: at, contents: b"new".to_vec(), when, parents };
+            let error = fence.apply(write, &Terms { at: Some(key), ..TERMS() }).unwrap_err();
+            assert_eq!((error.kind(), error.remains()), (ErrorKind::Stale, false), "{path}");
+            stage.assert_unchanged(&before);
+        });
+    }
+}

@@ -30,16 +30,13 @@ impl<R: Resolve> Write<'_, R> {
         let Self { act, path, when, .. } = self;
         let root = act.held.root(path.root)?;
         let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
-        let mut at = act.terms.at.clone();
         for _ in 0..MOST_ATTEMPTS {
             act.terms.cancel.check()?;
             let mut anchor = act.pin_place(root, &trail)?;
             if !anchor.missing.is_empty() {
-                self.admit(&anchor, None, at.as_ref())?;
+                self.admit(&anchor, None)?;
                 let made = act.make_parents(&mut anchor, self.parents);
                 made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
-                // It is the same place, and has a shorter name now.
-                at = at.map(|_| anchor.key()).transpose()?;
             }
             let key = anchor.key()?;
             let lock = act.lock([(key.parent, &anchor.dir); 2])?;
@@ -51,7 +48,7 @@ impl<R: Resolve> Write<'_, R> {
                 trail.follow(&act.held.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
                 continue;
             }
-            self.admit(&anchor, found, at.as_ref())?;
+            self.admit(&anchor, found)?;
             let done = match found {
                 Some(old) => self.replace(&anchor, key, &old).map(Some),
                 None => self.create(&anchor, key),
@@ -72,7 +69,7 @@ impl<R: Resolve> Write<'_, R> {
         let (Place::Entry(anchor), found) = led else {
             return Err(Fault::new(ErrorKind::WrongKind));
         };
-        self.admit(&anchor, found, None)?;
+        self.admit(&anchor, found)?;
         let verdict = match found {
             Some(old) => self
                 .may_replace(&anchor, &old)
@@ -83,18 +80,13 @@ impl<R: Resolve> Write<'_, R> {
         verdict.map_err(|fault| act.judge(root, &anchor.dir, fault))
     }
 
-    /// Fails if a file cannot be where `found` is, if that is another place than `at`, or if
-    /// nothing is there and a version is expected.
-    fn admit(
-        &self,
-        anchor: &Anchor,
-        found: Option<Meta>,
-        at: Option<&TargetKey>,
-    ) -> Result<(), Fault> {
+    /// Fails if a file cannot be where `found` is, if that is not the place that was asked for, or
+    /// if nothing is there and a version is expected.
+    fn admit(&self, anchor: &Anchor, found: Option<Meta>) -> Result<(), Fault> {
         if anchor.must_be_dir || found.is_some_and(|meta| meta.kind != Kind::File) {
             return Err(Fault::new(ErrorKind::WrongKind));
         }
-        let is_there = at.map_or(Ok(true), |at| anchor.key().map(|key| key == *at))?;
+        let is_there = self.act.terms.at.as_ref().map_or(Ok(true), |at| anchor.is_at(at))?;
         let is_gone = found.is_none() && matches!(self.when, Precondition::Matches { .. });
         if is_gone || !is_there { Err(Fault::new(ErrorKind::Stale)) } else { Ok(()) }
     }
