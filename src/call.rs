@@ -111,11 +111,10 @@ impl Call {
         self.guard == Guard::Observation && self.agent == Agent::Own
     }
 
-    /// That it was cancelled before anything was done.
-    pub(crate) fn cancelled(&self) -> Error {
+    /// That it came to nothing before anything was looked at.
+    pub(crate) fn failed(&self, kind: ErrorKind) -> Error {
         let path = self.request.paths().next().unwrap_or(Path::new("")).to_owned();
-        let (op, kind) = (self.request.op(), ErrorKind::Cancelled);
-        Error::Failed { op, path, kind, source: None }
+        Error::Failed { op: self.request.op(), path, kind, source: None }
     }
 }
 

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::observation::{Observations, Seen, Unseen};
 use crate::policy::Policy;
 use crate::reading::Reading;
-use crate::request::{Outcome, Request};
+use crate::request::{Op, Outcome, Request};
 use crate::text::Version;
-use crate::turn::{Taken, Turn};
+use crate::turn::{NoTurn, Taken, Turn};
 
 /// What the owner of one session has seen, and whose turn it is to change it.
 #[derive(Debug)]
@@ -36,7 +36,10 @@ impl Gate {
             return Ok(None);
         }
         let taken = self.turn.take(&call.cancel);
-        taken.map(Some).ok_or_else(|| call.cancelled())
+        taken.map(Some).map_err(|why| match why {
+            NoTurn::Cancelled => call.failed(ErrorKind::Cancelled),
+            NoTurn::Held => call.failed(ErrorKind::Busy),
+        })
     }
 
     /// Puts what the owner has seen of a text in place of what the request says. A path of a tool
@@ -51,15 +54,14 @@ impl Gate {
             let resolved = call.tool.as_ref().and_then(|_| call.request.paths().next()).map(look);
             return resolved.transpose().map(drop);
         }
-        let nothing = Observations::default();
-        let seen = self.seen();
-        let seen = if agent == Agent::Own { &*seen } else { &nothing };
+        // What is looked up may hang, and nobody else is to wait for that.
         if let Request::WriteText { path, intent, .. } = &mut call.request {
             let (_, place) = look(path)?;
-            *intent = seen.write(&place.key);
-        } else if let Request::Edit { path, seen: version, .. } = &mut call.request {
+            *intent = self.asked_by(agent, |seen| seen.write(&place.key));
+        } else if let Request::Edit { path, seen, .. } = &mut call.request {
             let (path, place) = look(path)?;
-            *version = Some(seen.edit(&place.key).map_err(|why| match why {
+            let version = self.asked_by(agent, |seen| seen.edit(&place.key));
+            *seen = Some(version.map_err(|why| match why {
                 Unseen::Never => Error::NotObserved { op, path },
                 Unseen::Absent => {
                     Error::Failed { op, path, kind: ErrorKind::NotFound, source: None }
@@ -67,6 +69,14 @@ impl Gate {
             })?);
         }
         Ok(())
+    }
+
+    /// What follows from what was seen; nobody has seen nothing.
+    fn asked_by<T>(&self, agent: Agent, ask: impl Fn(&Observations) -> T) -> T {
+        match agent {
+            Agent::Own => ask(&self.seen()),
+            Agent::None => ask(&Observations::default()),
+        }
     }
 
     /// A text was read whole, or is not there.
@@ -84,7 +94,7 @@ impl Gate {
             Ok(_) | Err(_) => return,
         };
         let raw = call.request.paths().next().unwrap_or(Path::new(""));
-        if !call.observes() {
+        if !call.observes() || call.request.op() != Op::ReadText {
             return;
         }
         let Ok((_, place)) = reading.look(raw, Follow::Yes) else { return };

@@ -137,8 +137,7 @@ impl SessionOptions {
     /// the host cannot give the required enforcement there.
     pub fn open(self) -> Result<Session> {
         let Self { service, name, cwd, approver, log } = self;
-        let own = cwd.map(|cwd| service.areas_around(&cwd)).transpose()?;
         let name = name.unwrap_or_else(|| service.next_name());
-        Session::begin(service, name, own, approver, log)
+        Session::begin(service, name, cwd.as_deref(), approver, log)
     }
 }

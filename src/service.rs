@@ -86,16 +86,6 @@ impl PolicyService {
         self.standing.load_full().ok_or(Error::NoPolicy)
     }
 
-    /// The directories around the working directory of a session.
-    pub(crate) fn areas_around(&self, cwd: &Path) -> Result<Arc<Areas>> {
-        if !cwd.is_absolute() {
-            let (setting, expected) = ("session's working directory", "an absolute path");
-            return Err(Error::PolicyInvalid { setting, expected, found: cwd.to_owned() });
-        }
-        let standing = self.standing()?;
-        Areas::open(cwd, &standing.temps, standing.required)
-    }
-
     /// A name for a session that has none.
     pub(crate) fn next_name(&self) -> String {
         format!("session-{}", self.opened.fetch_add(1, Ordering::Relaxed) + 1)
@@ -109,5 +99,14 @@ impl Standing {
         let areas = Areas::open(&workspace, &temps, required)?;
         areas.held_as_required(mode)?;
         Ok(Self { mode, areas, durability, max_text_bytes, temps, required })
+    }
+
+    /// The directories around the working directory of a session.
+    pub(crate) fn around(&self, cwd: &Path) -> Result<Arc<Areas>> {
+        if !cwd.is_absolute() {
+            let (setting, expected) = ("session's working directory", "an absolute path");
+            return Err(Error::PolicyInvalid { setting, expected, found: cwd.to_owned() });
+        }
+        Areas::open(cwd, &self.temps, self.required)
     }
 }

@@ -1,9 +1,10 @@
 //! The one door: every request passes here once, from a raw path to a receipt.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use ringfence_platform::{Assurance, TargetKey, Terms};
+use ringfence_platform::{Assurance, ErrorKind, TargetKey, Terms};
 
 use crate::asking::Asking;
 use crate::audit;
@@ -14,7 +15,7 @@ use crate::events::{Event, ModeSource, mode_override};
 use crate::gate::Gate;
 use crate::mode::Mode;
 use crate::mutations;
-use crate::policy::{Approver, Areas, Policy};
+use crate::policy::{Approver, Areas, Policy, can_reach};
 use crate::reading::Reading;
 use crate::request::{Outcome, Request};
 use crate::service::{PolicyService, Standing};
@@ -29,8 +30,8 @@ use crate::text::{TextTerms, Version};
 pub struct Session {
     service: Arc<PolicyService>,
     name: String,
-    /// Around a working directory of its own.
-    own: Option<Arc<Areas>>,
+    /// Around a working directory of its own, and under which settings that is.
+    own: Option<ArcSwap<(Arc<Standing>, Arc<Areas>)>>,
     approver: Option<Arc<dyn Approver>>,
     log: ArcSwap<Vec<Event>>,
     gate: Gate,
@@ -43,16 +44,18 @@ impl Session {
     pub(crate) fn begin(
         service: Arc<PolicyService>,
         name: String,
-        own: Option<Arc<Areas>>,
+        cwd: Option<&Path>,
         approver: Option<Arc<dyn Approver>>,
         log: Vec<Event>,
     ) -> Result<Self> {
         let (log, process) = (ArcSwap::from_pointee(log), std::process::id());
         let gate = Gate::new(name.clone());
+        let standing = service.standing()?;
+        let around = |cwd| standing.around(cwd).map(|areas| (Arc::clone(&standing), areas));
+        let own = cwd.map(around).transpose()?.map(ArcSwap::from_pointee);
         let session = Self { service, name, own, approver, log, gate, process };
         session.say_if_invalid();
-        let standing = session.service.standing()?;
-        session.areas(&standing).held_as_required(session.mode_under(&standing))?;
+        session.areas(&standing)?.held_as_required(session.mode_under(&standing))?;
         Ok(session)
     }
 
@@ -70,7 +73,7 @@ impl Session {
     /// the workspace was moved and the mode allows changes.
     pub fn policy(&self) -> Result<Policy> {
         let standing = self.service.standing()?;
-        Policy::resolve(self.mode_under(&standing), self.areas(&standing))
+        Policy::resolve(self.mode_under(&standing), self.areas(&standing)?)
     }
 
     /// What the fence was seen to hold; nothing under a mode that has none.
@@ -108,7 +111,7 @@ impl Session {
     /// Whether a person could be asked to let a call run in a wider mode.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        self.approver.as_ref().is_some_and(|approver| approver.reaches_a_person())
+        self.approver.as_deref().is_some_and(can_reach)
     }
 
     /// Does what is asked, if the policy allows it. As [`call`](Self::call) without anything
@@ -131,14 +134,14 @@ impl Session {
     /// others mean.
     pub fn call(&self, call: Call) -> Result<Outcome> {
         if call.cancel.is_cancelled() {
-            return Err(call.cancelled());
+            return Err(call.failed(ErrorKind::Cancelled));
         }
         if call.request.op().changes() { self.change(call) } else { self.read(&call) }
     }
 
     fn read(&self, call: &Call) -> Result<Outcome> {
         let standing = self.service.standing()?;
-        let areas = self.areas(&standing);
+        let areas = self.last_areas(&standing);
         let _span = audit::request(call, &self.name, Some(self.mode_under(&standing))).entered();
         let (op, reader, base) = (call.request.op(), areas.reader(), areas.workspace());
         let reading = Reading { op, reader, base };
@@ -159,7 +162,7 @@ impl Session {
         let _span = audit::request(&call, &self.name, mode).entered();
         let mut record = audit::Record::begin(&call.request);
         let result = standing.and_then(|standing| {
-            let policy = Policy::resolve(self.mode_under(&standing), self.areas(&standing))?;
+            let policy = Policy::resolve(self.mode_under(&standing), self.areas(&standing)?)?;
             self.gate.hold(&mut call, &policy)?;
             let texts = TextTerms { most_bytes: standing.max_text_bytes, diff: call.diff };
             let policy = self.escalated(&mut call, policy, texts)?;
@@ -202,8 +205,27 @@ impl Session {
         std::process::id() == self.process
     }
 
-    fn areas(&self, standing: &Standing) -> Arc<Areas> {
-        Arc::clone(self.own.as_ref().unwrap_or(&standing.areas))
+    /// Where the session may write under these settings, whatever they were when it was opened.
+    fn areas(&self, standing: &Arc<Standing>) -> Result<Arc<Areas>> {
+        let Some(own) = &self.own else { return Ok(Arc::clone(&standing.areas)) };
+        let last = own.load_full();
+        if Arc::ptr_eq(&last.0, standing) {
+            return Ok(Arc::clone(&last.1));
+        }
+        let areas = standing.around(last.1.workspace())?;
+        if !areas.is_around(&last.1) {
+            return Err(Error::WorkspaceMoved { path: last.1.workspace().to_owned() });
+        }
+        own.store(Arc::new((Arc::clone(standing), Arc::clone(&areas))));
+        Ok(areas)
+    }
+
+    /// The same for whoever only reads.
+    fn last_areas(&self, standing: &Standing) -> Arc<Areas> {
+        match &self.own {
+            Some(own) => Arc::clone(&own.load().1),
+            None => Arc::clone(&standing.areas),
+        }
     }
 
     fn mode_under(&self, standing: &Standing) -> Mode {

@@ -90,7 +90,7 @@ impl<'r> Wanted<'r> {
         for last in (0..MOST_ATTEMPTS).rev().map(|left| left == 0) {
             let mut draft = self.draft(&judged.aiming, &mut judged.targets, change.texts)?;
             if draft.unwritten.is_some() {
-                draft = draft.rehearsed(&judged.aiming, &mut judged.targets)?;
+                draft = draft.rehearsed(&judged.aiming, &mut judged.targets)?.0;
             }
             match change.make(judged, |[path], passable| Ok(draft.mutation(path, passable))) {
                 Ok((path, receipt)) => return Ok(draft.outcome(path, receipt, change.texts.diff)),
@@ -104,14 +104,18 @@ impl<'r> Wanted<'r> {
 }
 
 impl Draft {
-    /// The draft, if it would be written.
-    pub(crate) fn rehearsed(self, aiming: &Aiming<'_>, target: &mut [Target; 1]) -> Result<Self> {
-        aiming.until_it_hits(target, |fence, targets| {
+    /// The draft, if it would be written, and where that would be, if that can be told.
+    pub(crate) fn rehearsed(
+        self,
+        aiming: &Aiming<'_>,
+        target: &mut [Target; 1],
+    ) -> Result<(Self, Option<PathBuf>)> {
+        let place = aiming.until_it_hits(target, |fence, targets| {
             fence.rehearse(&self.mutation(targets[0].at.clone(), passable(targets)))
         })?;
         match self.unwritten {
             Some(why) => Err(why),
-            None => Ok(self),
+            None => Ok((self, place)),
         }
     }
 

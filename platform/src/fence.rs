@@ -1,6 +1,7 @@
 //! The boundary.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::assurance::Assurance;
 use crate::error::Result;
@@ -96,7 +97,9 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     /// detected, and its file put back, where the file system can exchange two entries.
     fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt>;
 
-    /// Says whether [`apply`](Self::apply) would make this change, and changes nothing.
+    /// Says whether [`apply`](Self::apply) would make this change, and where the file would be:
+    /// absolute and without symlinks, in the kernel's own words. Nothing is told where the system
+    /// does not tell that, for want of `/proc`. Changes nothing.
     ///
     /// It answers for a [`Mutation::Write`], from what can be seen now: where the path leads, what
     /// is there, the precondition, and the caller's own rights to the file and to its directory.
@@ -107,7 +110,7 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     /// # Errors
     ///
     /// Those of `apply`; [`Unsupported`](crate::ErrorKind::Unsupported) for any other mutation.
-    fn rehearse(&self, mutation: &Mutation) -> Result<()>;
+    fn rehearse(&self, mutation: &Mutation) -> Result<Option<PathBuf>>;
 
     /// Hands a change over and returns at once, with a future that needs no runtime.
     ///

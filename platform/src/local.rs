@@ -1,5 +1,6 @@
 //! A fence over any resolver, with a confined thread or without.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -119,7 +120,7 @@ impl<R: Resolve> Fence for Local<R> {
         worker.wait(answer).unwrap_or_else(|| mutation.lost())
     }
 
-    fn rehearse(&self, mutation: &Mutation) -> Result<()> {
+    fn rehearse(&self, mutation: &Mutation) -> Result<Option<PathBuf>> {
         mutate::rehearse(&self.held, mutation).map_err(|fault| mutation.failed(fault))
     }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::assurance::Enforcement;
 use crate::cancel::Cancel;
@@ -179,11 +180,10 @@ pub struct Terms {
     pub cancel: Cancel,
     /// What is synced.
     pub durability: Durability,
-    /// The place that a [`Mutation::Write`] must be at, as [`Fence::stat`](crate::Fence::stat) told
-    /// it: if its path leads to another by now, that is [`ErrorKind::Stale`]. Directories that were
-    /// missing on the way and are there by now, under their names, make no other place. With any
-    /// other change it is [`ErrorKind::Unsupported`].
-    pub at: Option<TargetKey>,
+    /// Where the file of a [`Mutation::Write`] must be, as [`Fence::rehearse`](crate::Fence::rehearse)
+    /// told it: if the directory that is pinned for the change is elsewhere by then, that is
+    /// [`ErrorKind::Stale`]. With any other change it is [`ErrorKind::Unsupported`].
+    pub at: Option<PathBuf>,
 }
 
 /// What a call did, and under which enforcement.

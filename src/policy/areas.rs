@@ -1,7 +1,7 @@
 //! The directories of workspace-write around one workspace: opened once, and the fence on them.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
@@ -31,6 +31,8 @@ pub(crate) struct Areas {
     required: Required,
     reader: ReadOnly,
     set: ArcSwap<Set>,
+    /// The workspace was seen to be elsewhere, which coming back does not mend.
+    moved: AtomicBool,
     ambient: Mutex<Option<Arc<dyn Fence>>>,
 }
 
@@ -80,7 +82,7 @@ impl Areas {
         let set = Set::new(opened, places.clone())?;
         let reader = ReadOnly::open().map_err(|source| required.missed(Some(source)))?;
         let (set, ambient) = (ArcSwap::from_pointee(set), Mutex::new(None));
-        Ok(Self { places, required, reader, set, ambient })
+        Ok(Self { places, required, reader, set, moved: AtomicBool::new(false), ambient })
     }
 
     /// The canonical workspace, as it was called when it was opened.
@@ -117,9 +119,12 @@ impl Areas {
 
     /// Whether the workspace is still where it was opened, which no mode goes on without.
     pub(crate) fn at_its_place(&self) -> Result<()> {
-        match self.places[0].is_there(&self.reader) {
-            true => Ok(()),
-            false => Err(Error::WorkspaceMoved { path: self.workspace().to_owned() }),
+        if !self.places[0].is_there(&self.reader) {
+            self.moved.store(true, Ordering::Relaxed);
+        }
+        match self.moved.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(Error::WorkspaceMoved { path: self.workspace().to_owned() }),
         }
     }
 
@@ -154,8 +159,15 @@ impl Areas {
         self.places.iter().any(|place| place.path == path)
     }
 
+    /// Whether all of it is as it was when it was opened.
     fn is_whole(&self) -> bool {
-        self.last_seen().places.len() == self.places.len()
+        let moved = self.moved.load(Ordering::Relaxed);
+        !moved && self.last_seen().places.len() == self.places.len()
+    }
+
+    /// Whether these are areas around the same workspace, by its place and its identity.
+    pub(crate) fn is_around(&self, other: &Self) -> bool {
+        self.places[0] == other.places[0]
     }
 }
 

@@ -1,9 +1,9 @@
 //! What the standing policy says of a request.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringfence_platform::{Enforcement, Roots, TargetKey};
+use ringfence_platform::{Enforcement, Roots};
 
 use super::areas::{Areas, Required};
 use super::bounds::Bounds;
@@ -19,7 +19,7 @@ use crate::request::{Op, Request};
 pub struct Policy {
     bounds: Bounds,
     /// The one place that may be changed, where a person has approved no other.
-    approved_at: Option<TargetKey>,
+    approved_at: Option<PathBuf>,
 }
 
 /// What the policy says of one request.
@@ -50,7 +50,7 @@ impl Policy {
     }
 
     /// One that a person has approved, for what is at this place.
-    pub(super) fn approved(bounds: Bounds, at: TargetKey) -> Self {
+    pub(super) fn approved(bounds: Bounds, at: PathBuf) -> Self {
         Self { bounds, approved_at: Some(at) }
     }
 

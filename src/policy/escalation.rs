@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use ringfence_platform::{Cancel, TargetKey};
+use ringfence_platform::Cancel;
 
 use super::bounds::Bounds;
 use super::decision::Policy;
@@ -110,7 +110,8 @@ impl fmt::Debug for Answer<'_> {
 /// Asks a person whether one call may run in a wider mode.
 ///
 /// An approver that panics is taken for one that is not there. It is asked once for a call, after
-/// everything that would make the call fail anyway has been looked at.
+/// everything that would make the call fail anyway has been looked at. While it thinks, the changes
+/// that tools want in the same session wait, so it must not make one there itself.
 pub trait Approver: fmt::Debug + Send + Sync {
     /// Asks. An approver that knows at once, or that blocks, returns `approval.into()`; one that is
     /// asynchronous returns [`Answer::later`].
@@ -144,26 +145,35 @@ impl Wider {
         &self.0
     }
 
-    /// Asks, and returns the policy of the one call, which changes what is `at` this place and
-    /// nothing else.
+    /// Asks, and returns the policy of the one call, which changes what is at the place that was
+    /// shown and nothing else.
     ///
     /// # Errors
     ///
-    /// [`Error::Escalation`] if the answer is any other than consent.
+    /// [`Error::Escalation`] if the answer is any other than consent; as the bounds are resolved,
+    /// which were looked at before the person thought about it.
     pub(crate) fn ask(
         self,
         approver: &dyn Approver,
         question: &Question,
-        at: TargetKey,
         cancel: &Cancel,
     ) -> Result<Policy> {
+        let Subject::Operation { place, .. } = &question.subject;
         Err(Error::Escalation(match answer(approver, question, cancel) {
-            Approval::AllowedOnce => return Ok(Policy::approved(self.0, at)),
+            Approval::AllowedOnce => {
+                let bounds = self.0.under(self.0.mode())?;
+                return Ok(Policy::approved(bounds, place.clone()));
+            }
             Approval::Rejected => Unescalated::Rejected,
             Approval::Cancelled => Unescalated::Cancelled,
             Approval::Unavailable => Unescalated::Unavailable,
         }))
     }
+}
+
+/// Whether a question could reach a person. An approver that panics reaches nobody.
+pub(crate) fn can_reach(approver: &dyn Approver) -> bool {
+    catch_unwind(AssertUnwindSafe(|| approver.reaches_a_person())).unwrap_or(false)
 }
 
 /// What the approver says, or what it means that it says nothing.

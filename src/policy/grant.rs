@@ -1,7 +1,9 @@
 //! Permission for one change, as a value that is used up.
 
+use std::path::PathBuf;
+
 use ringfence_platform::{
-    Enforcement, Error, ErrorKind, Fence, Mutation, Receipt, Result, Roots, TargetKey, Terms,
+    Enforcement, Error, ErrorKind, Fence, Mutation, Receipt, Result, Roots, Terms,
 };
 
 use crate::mode::Mode;
@@ -15,7 +17,7 @@ pub struct Grant {
     mode: Mode,
     roots: Option<Roots>,
     /// The one place it is for, if a person was shown one.
-    at: Option<TargetKey>,
+    at: Option<PathBuf>,
 }
 
 /// Why a grant was not spent on a change that was made.
@@ -31,7 +33,7 @@ pub(crate) enum Unmade {
 }
 
 impl Grant {
-    pub(super) fn new(mode: Mode, roots: Option<Roots>, at: Option<TargetKey>) -> Self {
+    pub(super) fn new(mode: Mode, roots: Option<Roots>, at: Option<PathBuf>) -> Self {
         Self { mode, roots, at }
     }
 

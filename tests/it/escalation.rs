@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ringfence::{
-    Approval, Call, Cancel, Code, Durability, Edit, Enforcement, Error, Escalation, Matches, Mode,
-    Outcome, Parents, Reason, Request, Session, Subject, TempAreas, WriteIntent,
+    Answer, Approval, Approver, Call, Cancel, Code, Durability, Edit, Enforcement, Error,
+    Escalation, Matches, Mode, Outcome, Parents, Question, Reason, Request, Session, Subject,
+    TempAreas, WriteIntent,
 };
 
-use crate::support::{FenceKind, Person, Stage, Tree, dir, file, link, offered};
+use crate::effort::rounds;
+use crate::support::{FenceKind, Person, Stage, Tree, dir, file, link, offered, while_exchanging};
 
 fn stage() -> Stage {
     let inside = [
@@ -239,5 +241,133 @@ fn a_call_that_is_cancelled_while_a_person_thinks_changes_nothing() {
         let call = asking(write("n", "x"), Mode::WorkspaceWrite).cancel(cancel);
         assert_eq!(code(session.call(call)), Code::SandboxEscalationCancelled);
         stage.assert_unchanged(&before);
+    }
+}
+
+#[test]
+fn a_directory_that_was_moved_while_a_person_thought_takes_the_write_nowhere() {
+    for kind in offered() {
+        let stage = stage();
+        let before = stage.snapshot();
+        let root = stage.root().to_owned();
+        let moves = move || {
+            // The very directory that was shown, under another name and behind a link.
+            std::fs::rename(root.join("d"), root.join("hooks")).unwrap();
+            std::os::unix::fs::symlink("hooks", root.join("d")).unwrap();
+        };
+        let person = Person::who_first(moves, Approval::AllowedOnce);
+        let session = session(&stage, Mode::ReadOnly, &person, *kind);
+        let answer = session.call(asking(write("d/n", "x"), Mode::WorkspaceWrite));
+        assert_eq!(code(answer), Code::FsStaleVersion);
+        std::fs::remove_file(stage.root().join("d")).unwrap();
+        std::fs::rename(stage.root().join("hooks"), stage.root().join("d")).unwrap();
+        stage.assert_unchanged_but_times_of_dirs(&before);
+    }
+}
+
+#[test]
+fn a_workspace_that_was_moved_while_a_person_thought_is_not_written_in() {
+    for kind in offered() {
+        for to in [Mode::WorkspaceWrite, Mode::DangerFullAccess] {
+            let stage = stage();
+            let (root, moved) = (stage.root().to_owned(), stage.base().join("moved"));
+            let away = moved.clone();
+            let moves = move || {
+                std::fs::rename(&root, &away).unwrap();
+                std::fs::create_dir(&root).unwrap();
+            };
+            let person = Person::who_first(moves, Approval::AllowedOnce);
+            let session = session(&stage, Mode::ReadOnly, &person, *kind);
+            assert_eq!(code(session.call(asking(write("n", "x"), to))), Code::SandboxUnavailable);
+            assert!(!moved.join("n").exists() && !stage.root().join("n").exists());
+        }
+    }
+}
+
+#[test]
+fn what_a_person_was_shown_is_where_it_is_written_however_directories_are_exchanged() {
+    for kind in offered() {
+        let stage = stage();
+        std::os::unix::fs::symlink(stage.base().join("out"), stage.root().join("q")).unwrap();
+        std::fs::create_dir(stage.root().join("p")).unwrap();
+        let person = Person::who_says(Approval::AllowedOnce);
+        let session = session(&stage, Mode::WorkspaceWrite, &person, *kind);
+        let outside = || std::fs::read_dir(stage.base().join("out")).unwrap().count();
+        let (real, led) = (stage.root().join("p"), stage.root().join("q"));
+        let place_of_out = stage.base().join("out").canonicalize().unwrap();
+        let mut round = 0;
+        while_exchanging(&real, &led, rounds(100), || {
+            round += 1;
+            let call = asking(write(format!("p/{round}"), "x"), Mode::DangerFullAccess);
+            let (before, asked) = (outside(), person.asked().len());
+            let answer = session.call(call);
+            let shown = person.asked().split_off(asked);
+            let is_outside = shown.iter().any(|question| {
+                let Subject::Operation { place, .. } = &question.subject else { return false };
+                place.starts_with(&place_of_out)
+            });
+            let landed = outside() > before;
+            assert!(is_outside || !landed, "round {round}: {shown:?}, {answer:?}");
+            answer.is_ok()
+        });
+    }
+}
+
+#[test]
+fn an_approver_that_changes_something_in_the_session_it_answers_for_is_refused() {
+    #[derive(Debug, Default)]
+    struct CallsBack(std::sync::OnceLock<std::sync::Weak<Session>>);
+    impl Approver for CallsBack {
+        fn ask<'a>(&'a self, _: &'a Question) -> Answer<'a> {
+            let session = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+            let inner = session.call(Call::new(write("m", "x")).observed());
+            assert_eq!(code(inner), Code::FsIoError);
+            Approval::AllowedOnce.into()
+        }
+    }
+    for kind in offered() {
+        let stage = stage();
+        let approver = Arc::new(CallsBack::default());
+        let session = Session::builder()
+            .workspace(stage.root())
+            .temps(TempAreas::none())
+            .exactly(kind.resolution, kind.confinement)
+            .approver(Arc::<CallsBack>::clone(&approver))
+            .build()
+            .unwrap();
+        let session = Arc::new(session);
+        approver.0.set(Arc::downgrade(&session)).unwrap();
+        let call = asking(write("n", "x"), Mode::WorkspaceWrite).observed();
+        session.call(call).unwrap();
+        assert!(stage.root().join("n").exists() && !stage.root().join("m").exists());
+    }
+}
+
+#[test]
+fn an_approver_that_cannot_say_whether_it_reaches_anybody_reaches_nobody() {
+    #[derive(Debug)]
+    struct Panics;
+    impl Approver for Panics {
+        fn ask<'a>(&'a self, _: &'a Question) -> Answer<'a> {
+            Approval::AllowedOnce.into()
+        }
+        fn reaches_a_person(&self) -> bool {
+            panic!("on purpose")
+        }
+    }
+    #[derive(Debug)]
+    struct Mute;
+    impl Approver for Mute {
+        fn ask<'a>(&'a self, _: &'a Question) -> Answer<'a> {
+            Approval::Rejected.into()
+        }
+        fn reaches_a_person(&self) -> bool {
+            false
+        }
+    }
+    let stage = stage();
+    for approver in [Arc::new(Panics) as Arc<dyn Approver>, Arc::new(Mute)] {
+        let builder = Session::builder().workspace(stage.root()).temps(TempAreas::none());
+        assert!(!builder.approver(approver).build().unwrap().can_ask());
     }
 }

@@ -71,7 +71,7 @@ fn what_is_on_another_mount_is_an_escape_to_every_call() {
                     fence.stat(&at(), Follow::Yes).map(drop),
                     fence.open(&at()).map(drop),
                     fence.list(&at()).map(drop),
-                    fence.rehearse(&write(at())),
+                    fence.rehearse(&write(at())).map(drop),
                     fence.apply(write(at()), &Default::default()).map(drop),
                     fence.apply(make, &Default::default()).map(drop),
                 ];

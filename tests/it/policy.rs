@@ -179,6 +179,13 @@ fn a_workspace_that_was_moved_or_replaced_is_not_written_in() {
         std::os::unix::fs::symlink(stage.base().join("two"), &one).unwrap();
         refused("a link to another");
         session.perform(Request::Read { path: stage.base().join("x") }).unwrap();
+        std::fs::remove_file(&one).unwrap();
+        std::fs::rename(&moved, &one).unwrap();
+        refused("there again, but nobody has opened it anew");
+        write(&opened(service.session().cwd(&one)), "again").unwrap();
+        std::fs::remove_file(one.join("again")).unwrap();
+        std::fs::rename(&one, &moved).unwrap();
+        std::os::unix::fs::symlink(stage.base().join("two"), &one).unwrap();
         // Whoever opens what is there now may write there.
         let anew = opened(service.session().cwd(&one));
         write(&anew, "f").unwrap();
@@ -250,6 +257,16 @@ fn other_settings_are_taken_whole_or_not_at_all() {
         write(&session, "h").unwrap();
         assert!(stage.base().join("one/h").exists(), "a mode that was set stays");
         assert_eq!(code(write(&fixed, "h")), Code::FsSandboxDenied);
+
+        // Whatever a session was opened under, it goes by what is in force.
+        let temp = stage.base().join("temp");
+        service.reload(settings(stage, "one", kind).temps(TempAreas::only(&temp))).unwrap();
+        write(&fixed, temp.join("f")).unwrap();
+        service.reload(settings(stage, "one", kind)).unwrap();
+        assert_eq!(code(write(&fixed, temp.join("g"))), Code::FsSandboxDenied);
+        assert_eq!(code(write(&session, temp.join("g"))), Code::FsSandboxDenied);
+        write(&fixed, "i").unwrap();
+        assert!(stage.base().join("two/i").exists());
 
         service.close();
         let read = session.perform(Request::Read { path: "h".into() });

@@ -281,6 +281,13 @@ impl Dir {
         }
     }
 
+    /// Where the directory is by now, absolute and without symlinks, as `/proc/self/fd` tells it,
+    /// proc_pid_fd(5). Nothing where that cannot be asked.
+    pub(crate) fn place(&self) -> Option<PathBuf> {
+        let link = format!("/proc/self/fd/{}", self.0.as_raw_fd());
+        std::fs::read_link(link).ok().filter(|place| proc_is_mounted() && place.is_absolute())
+    }
+
     /// Renames `from` to `to`, in one step.
     pub(crate) fn rename(from: Spot<'_>, to: Spot<'_>, onto: Onto) -> Result<(), Fault> {
         let (old, new) = (from.1.as_os_str(), to.1.as_os_str());

@@ -12,7 +12,7 @@ mod write;
 
 use std::cell::Cell;
 
-use self::write::Write;
+use self::write::{Whereabouts, Write};
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
 use crate::held::Held;
@@ -55,7 +55,7 @@ pub(crate) fn run<R: Resolve>(
 }
 
 /// Says whether a write would be made, as far as that can be seen without making it.
-pub(crate) fn rehearse<R: Resolve>(held: &Held<R>, mutation: &Mutation) -> Result<(), Fault> {
+pub(crate) fn rehearse<R: Resolve>(held: &Held<R>, mutation: &Mutation) -> Whereabouts {
     let Mutation::Write { path, contents, when, parents } = mutation else {
         return Err(Fault::new(ErrorKind::Unsupported));
     };

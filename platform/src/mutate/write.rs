@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use super::publish::{Expected, Scratch};
 use super::{Act, MOST_ATTEMPTS, may_make_parents, of_directory};
@@ -14,6 +15,9 @@ use crate::stat::{Follow, Kind, Stamp, TargetKey};
 
 /// With what mode a new file is made: `open(2)` takes the umask or a default ACL from it.
 const NEW_FILE: u32 = 0o666;
+
+/// Where a file would be, if that can be told, or why there would be none.
+pub(crate) type Whereabouts = Result<Option<PathBuf>, Fault>;
 
 /// A whole file, and where it is to be.
 pub(super) struct Write<'a, R> {
@@ -60,9 +64,9 @@ impl<R: Resolve> Write<'_, R> {
         Err(Fault::new(ErrorKind::Busy))
     }
 
-    /// Fails if [`make`](Self::make) would, with what that would fail with first. Changes nothing,
-    /// and waits for nobody.
-    pub(super) fn rehearse(&self) -> Result<(), Fault> {
+    /// Fails if [`make`](Self::make) would, with what that would fail with first; else says where the
+    /// file would be. Changes nothing, and waits for nobody.
+    pub(super) fn rehearse(&self) -> Whereabouts {
         let Self { act, path, .. } = self;
         let root = act.held.root(path.root)?;
         let led = act.held.resolver.lead(root, path.path.as_path(), Follow::Yes)?;
@@ -77,7 +81,8 @@ impl<R: Resolve> Write<'_, R> {
             None => may_make_parents(&anchor, self.parents)
                 .and_then(|()| anchor.dir.may_fill().map_err(of_directory)),
         };
-        verdict.map_err(|fault| act.judge(root, &anchor.dir, fault))
+        verdict.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
+        Ok(anchor.place())
     }
 
     /// Fails if a file cannot be where `found` is, if that is not the place that was asked for, or
@@ -86,7 +91,7 @@ impl<R: Resolve> Write<'_, R> {
         if anchor.must_be_dir || found.is_some_and(|meta| meta.kind != Kind::File) {
             return Err(Fault::new(ErrorKind::WrongKind));
         }
-        let is_there = self.act.terms.at.as_ref().map_or(Ok(true), |at| anchor.is_at(at))?;
+        let is_there = self.act.terms.at.is_none() || self.act.terms.at == anchor.place();
         let is_gone = found.is_none() && matches!(self.when, Precondition::Matches { .. });
         if is_gone || !is_there { Err(Fault::new(ErrorKind::Stale)) } else { Ok(()) }
     }

@@ -144,21 +144,10 @@ impl Anchor {
         Ok(TargetKey::entry(self.dir.id()?, rest))
     }
 
-    /// Whether this is the place that had the key `at`, also if directories that were missing then
-    /// are there by now: those must have their names, one in the other, up to where none was
-    /// missing.
-    pub(crate) fn is_at(&self, at: &TargetKey) -> Result<bool, Fault> {
-        let now = self.key()?;
-        let made = at.rest.components().rev().skip(now.rest.components().count());
-        let (mut dir, mut id) = (self.dir.again(Hold::Place)?, now.parent);
-        for name in made.filter_map(|step| Name::new(step.as_os_str())) {
-            let up = dir.parent(Hold::Place)?;
-            if up.look(&name)?.is_none_or(|meta| meta.id() != id) {
-                return Ok(false);
-            }
-            (id, dir) = (up.id()?, up);
-        }
-        Ok(id == at.parent && at.rest.ends_with(now.rest))
+    /// Where that is by now, in the kernel's own words.
+    pub(crate) fn place(&self) -> Option<PathBuf> {
+        let names = self.missing.iter().chain([&self.leaf]).map(Name::as_os_str);
+        self.dir.place().map(|dir| names.fold(dir, |place, name| place.join(name)))
     }
 }
 

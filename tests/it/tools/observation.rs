@@ -207,3 +207,15 @@ fn changes_of_one_agent_come_one_after_the_other() {
         },
     );
 }
+
+#[test]
+fn what_was_listed_or_not_found_by_a_listing_was_not_read() {
+    each_agent_on(&tree(), |stage, agent| {
+        assert!(!agent.read("f").is_error);
+        std::fs::remove_file(stage.root().join("f")).unwrap();
+        assert_eq!(agent.code("list", json!({ "path": "f" })), "FS_NOT_FOUND");
+        assert_eq!(code(&agent.write("f", "new")), "FS_STALE_VERSION", "it was there when read");
+        assert_eq!(agent.code("list", json!({ "path": "n" })), "FS_NOT_FOUND");
+        assert_eq!(code(&agent.edit("n", "a", "b")), "FS_NOT_OBSERVED");
+    });
+}
