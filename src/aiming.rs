@@ -10,6 +10,7 @@ use ringfence_platform::{
 
 use crate::error::{Denial, Error, Layer, Result};
 use crate::lexical;
+use crate::mode::Mode;
 use crate::policy::Bounds;
 use crate::request::Op;
 use crate::target::{self, Aim, Target};
@@ -156,6 +157,15 @@ impl Aiming<'_> {
 
     fn failed(&self, path: PathBuf, kind: ErrorKind, source: Option<platform::Error>) -> Error {
         Error::Failed { op: self.op, path, kind, source }
+    }
+}
+
+/// The narrowest mode that would let what was denied be changed, by where its path leads now.
+pub(crate) fn narrowest(bounds: &Bounds, denial: &Denial) -> Mode {
+    let (reader, roots) = (bounds.reader(), bounds.roots_of_workspace_write());
+    match (Aim { reader, roots, op: denial.op }).through_links(denial.path.clone()) {
+        Ok(_) => Mode::WorkspaceWrite,
+        Err(_) => Mode::DangerFullAccess,
     }
 }
 

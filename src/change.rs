@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use ringfence_platform::{self as platform, Fence, Mutation, Parents, Receipt, RootedPath, Terms};
 
-use crate::aiming::{Aiming, passable};
-use crate::error::{Error, Result};
+use crate::aiming::{Aiming, narrowest, passable};
+use crate::error::{Denial, Error, Result};
 use crate::policy::{Decision, Grant, Policy, Unmade};
 use crate::request::Request;
 use crate::target::Target;
@@ -19,6 +19,8 @@ pub(crate) struct Change<'a> {
     pub(crate) fence: Option<&'a dyn Fence>,
     pub(crate) terms: &'a Terms,
     pub(crate) texts: TextTerms,
+    /// Whether the places were looked at before anything is decided, as those of tools are.
+    pub(crate) has_looked: bool,
 }
 
 /// A change that the policy allows, and where it goes.
@@ -34,6 +36,10 @@ impl<'a> Change<'a> {
     pub(crate) fn judge<const N: usize>(&self, raw: [&PathBuf; N]) -> Result<Judged<'a, N>> {
         let grant = match self.policy.decide(self.request) {
             Decision::Allow(grant) => grant,
+            Decision::Deny(denial) if self.has_looked => {
+                let narrowest = denial.narrowest.map(|_| narrowest(self.policy.bounds(), &denial));
+                return Err(Error::Denied(Denial { narrowest, ..denial }));
+            }
             Decision::Deny(denial) => return Err(Error::Denied(denial)),
         };
         let (op, bounds) = (self.request.op(), self.policy.bounds());

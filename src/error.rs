@@ -190,7 +190,7 @@ pub struct Denial {
     pub roots: Vec<PathBuf>,
     /// The narrowest mode that would have sufficed, if one would; none for a writable root itself
     /// and the whole volume. Under a mode that allows no change this is judged by the spelling
-    /// alone, since nothing is looked at.
+    /// alone, since nothing is looked at; but for a tool, whose path was looked at before.
     pub narrowest: Option<Mode>,
     /// Who refused.
     pub by: Layer,

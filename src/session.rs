@@ -174,6 +174,7 @@ impl Session {
                 fence: fence.as_deref(),
                 terms: &Terms { cancel, durability, ..Terms::default() },
                 texts,
+                has_looked: call.tool.is_some(),
             };
             mutations::make(&change, &mut record)
         });

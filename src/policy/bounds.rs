@@ -64,6 +64,11 @@ impl Bounds {
         }
     }
 
+    /// The writable roots that workspace-write has, whatever the mode is.
+    pub(crate) fn roots_of_workspace_write(&self) -> &Roots {
+        &self.set.roots
+    }
+
     /// What changes are made by; nothing under a mode that allows none.
     pub(crate) fn fence(&self) -> Result<Option<Arc<dyn Fence>>> {
         match self.mode {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
 const ALLOWED: [(&str, &[&str]); 26] = [
-    ("aiming", &["error", "lexical", "policy", "request", "target"]),
+    ("aiming", &["error", "lexical", "mode", "policy", "request", "target"]),
     (
         "asking",
         &[

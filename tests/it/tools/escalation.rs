@@ -11,7 +11,8 @@ use crate::support::{FenceKind, Person, Stage, Tree, dir, file, link, offered};
 
 fn stage() -> Stage {
     let inside = [file("f", "a a"), file("nul", "\0"), dir("d"), link("out", "$BASE/out")];
-    Stage::new(&Tree::inside(inside).outside([file("out/x", "out")]))
+    let outside = [file("out/x", "out"), link("alias", "$ROOT")];
+    Stage::new(&Tree::inside(inside).outside(outside))
 }
 
 fn write(path: &str, content: &str) -> Value {
@@ -70,6 +71,13 @@ fn a_denial_tells_the_mode_and_how_a_wider_one_may_be_asked_for() {
 
         let denied = lines(agent.call("write", write("../beside", "x")));
         assert_eq!(denied.last(), Some(&hint("danger-full-access")));
+
+        // By where a link leads, and not by how the place is spelled.
+        let denied = lines(agent.call("write", write("out/n", "x")));
+        assert_eq!(denied.last(), Some(&hint("danger-full-access")));
+        let alias = stage.base().join("alias").join("n");
+        let denied = lines(agent.call("write", write(alias.to_str().unwrap(), "x")));
+        assert_eq!(denied.last(), Some(&hint("workspace-write")));
 
         let wider =
             Agent::with(&Person::who_says(Approval::Rejected), stage, Mode::WorkspaceWrite, kind);
