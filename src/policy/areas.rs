@@ -70,7 +70,9 @@ impl Areas {
         // Of a set that has lost an area since, nobody who opens it anew is to know.
         let same = all
             .find(|areas| areas.places == places && areas.required == required && areas.is_whole());
-        if let Some(same) = same {
+        if let Some(same) = same
+            && same.is_as_proved()?
+        {
             return Ok(same);
         }
         let areas = Arc::new(Self::new(opened, places, required)?);
@@ -157,6 +159,15 @@ impl Areas {
     /// Whether `path` is one of them by its spelling.
     pub(crate) fn name(&self, path: &Path) -> bool {
         self.places.iter().any(|place| place.path == path)
+    }
+
+    /// Whether a fence that is put up now holds what the one that is held was seen to hold: what a
+    /// host gives can have changed since, by a mount for example.
+    fn is_as_proved(&self) -> Result<bool> {
+        let set = self.last_seen();
+        let held = locked(&set.fence).clone();
+        let Some(held) = held else { return Ok(true) };
+        Ok(self.required.open(&set.roots)?.assurance() == held.assurance())
     }
 
     /// Whether all of it is as it was when it was opened.

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringfence::{
     Code, Confinement, Durability, Enforcement, Error, Event, Mode, ModeSource, Outcome,
-    PolicyService, Request, Session, SessionOptions, Settings, TempAreas, WriteIntent,
+    PolicyService, Request, Resolution, Session, SessionOptions, Settings, TempAreas, WriteIntent,
 };
 use serde_json::json;
 
 use crate::effort::rounds;
 use crate::stop::StopOnDrop;
-use crate::support::{FenceKind, Stage, Tree, dir, file, in_own_process, offered, say, this_test};
+use crate::support::{
+    FenceKind, Stage, Tree, dir, file, in_own_process, offered, say, this_test, with_own_mounts,
+};
 
 /// Two workspaces and a place outside both.
 fn two_workspaces() -> Stage {
@@ -328,5 +330,31 @@ fn what_the_host_cannot_give_is_refused_before_it_is_needed() {
             let expected = (level < required).then_some(Code::SandboxUnavailable);
             assert_eq!(refused, expected, "{level} for {required}");
         }
+    });
+}
+
+#[test]
+fn a_service_says_what_the_host_gives_when_it_is_loaded_and_not_what_another_was_given() {
+    with_own_mounts(this_test!(), || {
+        let confined = |kind: &&FenceKind| {
+            kind.resolution == Resolution::Openat2 && kind.confinement == Confinement::Landlock
+        };
+        let Some(kind) = offered().iter().find(confined) else {
+            say(format_args!("left out: levels of shared fences: nothing is confined here"));
+            return;
+        };
+        let stage = two_workspaces();
+        let level = |service: &Arc<PolicyService>| {
+            let session = opened(service.session());
+            session.assurance().unwrap().unwrap().level
+        };
+        let first = PolicyService::load(settings(&stage, "one", *kind)).unwrap();
+        assert_eq!(level(&first), Enforcement::Confined);
+        std::fs::create_dir(stage.base().join("one/mnt")).unwrap();
+        let mounted = stage.base().join("one/mnt");
+        rustix::mount::mount_bind(stage.base().join("two"), &mounted).unwrap();
+        let second = PolicyService::load(settings(&stage, "one", *kind)).unwrap();
+        assert_eq!(level(&second), Enforcement::Kernel);
+        rustix::mount::unmount(mounted, rustix::mount::UnmountFlags::DETACH).unwrap();
     });
 }
