@@ -10,7 +10,7 @@ use ringfence_platform::Durability;
 use crate::audit;
 use crate::error::{Error, Result};
 use crate::mode::Mode;
-use crate::policy::{Areas, Policy, Required, Settings, TempAreas};
+use crate::policy::{Areas, Policy, Required, SESSION_DIRECTORY, Settings, TempAreas, WORKSPACE};
 
 /// The standing policy of a process: mode, workspace and temp areas, for any number of sessions.
 ///
@@ -41,9 +41,10 @@ impl PolicyService {
     /// # Errors
     ///
     /// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) as
-    /// [`writable_roots`](crate::writable_roots), or if the working directory is `/` and nothing
-    /// else was said; [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the host
-    /// cannot give the required enforcement.
+    /// [`writable_roots`](crate::writable_roots), if the working directory is `/` and nothing else
+    /// was said, or if a text may have no byte;
+    /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the host cannot give the
+    /// required enforcement.
     pub fn load(settings: Settings) -> Result<Arc<Self>> {
         let standing = Standing::load(settings)?;
         let standing = ArcSwapOption::from_pointee(standing);
@@ -94,9 +95,10 @@ impl PolicyService {
 
 impl Standing {
     fn load(settings: Settings) -> Result<Self> {
+        settings.check()?;
         let workspace: PathBuf = settings.workspace_root()?;
         let Settings { mode, temps, durability, max_text_bytes, required, .. } = settings;
-        let areas = Areas::open(&workspace, &temps, required)?;
+        let areas = Areas::open(WORKSPACE, &workspace, &temps, required)?;
         areas.held_as_required(mode)?;
         Ok(Self { mode, areas, durability, max_text_bytes, temps, required })
     }
@@ -104,9 +106,9 @@ impl Standing {
     /// The directories around the working directory of a session.
     pub(crate) fn around(&self, cwd: &Path) -> Result<Arc<Areas>> {
         if !cwd.is_absolute() {
-            let (setting, expected) = ("session's working directory", "an absolute path");
+            let (setting, expected) = (SESSION_DIRECTORY, "an absolute path");
             return Err(Error::PolicyInvalid { setting, expected, found: cwd.to_owned() });
         }
-        Areas::open(cwd, &self.temps, self.required)
+        Areas::open(SESSION_DIRECTORY, cwd, &self.temps, self.required)
     }
 }

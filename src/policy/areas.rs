@@ -54,13 +54,14 @@ pub(crate) struct Set {
 
 impl Areas {
     /// Opens the areas around `workspace`, or shares them with whoever holds the same ones: then
-    /// there is one fence, and one confined thread, for all.
+    /// there is one fence, and one confined thread, for all. `setting` is what names the workspace.
     pub(crate) fn open(
+        setting: &'static str,
         workspace: &Path,
         temps: &TempAreas,
         required: Required,
     ) -> Result<Arc<Self>> {
-        let opened = roots::areas(workspace, temps)?;
+        let opened = roots::areas(setting, workspace, temps)?;
         let places: Vec<_> = opened.iter().map(Place::of).collect();
         let Some(mut held) = held_in_this_process() else {
             return Self::new(opened, places, required).map(Arc::new);

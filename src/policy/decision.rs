@@ -8,7 +8,7 @@ use ringfence_platform::{Enforcement, Roots};
 use super::areas::{Areas, Required};
 use super::bounds::Bounds;
 use super::grant::Grant;
-use super::roots::TempAreas;
+use super::roots::{TempAreas, WORKSPACE};
 use crate::error::{Denial, Result};
 use crate::mode::Mode;
 use crate::request::{Op, Request};
@@ -41,7 +41,7 @@ impl Policy {
     /// As [`writable_roots`](crate::writable_roots).
     pub fn load(mode: Mode, workspace: &Path, temps: &TempAreas) -> Result<Self> {
         let required = Required { at_least: Enforcement::Checked, kind: None };
-        Self::resolve(mode, Areas::open(workspace, temps, required)?)
+        Self::resolve(mode, Areas::open(WORKSPACE, workspace, temps, required)?)
     }
 
     /// The policy of `mode` on these areas, now.

@@ -16,5 +16,6 @@ pub use escalation::{Answer, Approval, Approver, Escalation, Question, Subject};
 pub(crate) use escalation::{Wider, can_reach};
 pub use grant::Grant;
 pub(crate) use grant::Unmade;
+pub(crate) use roots::{SESSION_DIRECTORY, WORKSPACE};
 pub use roots::{TempAreas, writable_roots};
 pub use settings::Settings;

@@ -50,19 +50,33 @@ impl TempAreas {
 ///
 /// # Errors
 ///
-/// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) if the workspace is empty, missing or no
-/// directory; if the temp directory is relative, missing, no directory, a whole volume, the home
-/// directory or an ancestor of it, or an ancestor of the workspace; or if it is spelled beneath
-/// another writable root and a symlink there leads out of that.
+/// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) if the path of the workspace or of the temp
+/// directory is empty, leads to no directory or to one that may not be opened, or cannot be a path;
+/// if the temp directory is relative, a whole volume, the home directory or an ancestor of it, or
+/// an ancestor of the workspace, also where it is writable already; or if it is spelled beneath
+/// another writable root and a symlink there leads out of that. Otherwise it may be the workspace
+/// or lie beneath it. It may be the shared temp area, whatever that contains.
 /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the host fails otherwise.
 pub fn writable_roots(mode: Mode, workspace: &Path, temps: &TempAreas) -> Result<Option<Roots>> {
-    open(mode, areas(workspace, temps)?)
+    open(mode, areas(WORKSPACE, workspace, temps)?)
 }
+
+/// The setting that names the workspace of a service.
+pub(crate) const WORKSPACE: &str = "workspace_root";
+/// What names the workspace of a session.
+pub(crate) const SESSION_DIRECTORY: &str = "session's working directory";
+const TEMP: &str = "temp directory (TMPDIR)";
 
 /// The directories of workspace-write, workspace first, each held from before it is judged until
 /// it is written beneath: what is swapped meanwhile changes nothing. Some may lie in others.
-pub(super) fn areas(workspace: &Path, temps: &TempAreas) -> Result<Vec<Root>> {
-    let workspace = directory("workspace_root", workspace)?;
+///
+/// `setting` is what names the workspace.
+pub(super) fn areas(
+    setting: &'static str,
+    workspace: &Path,
+    temps: &TempAreas,
+) -> Result<Vec<Root>> {
+    let workspace = directory(setting, workspace)?;
     if is_volume(&workspace)? {
         tracing::warn!(workspace = ?workspace.path(), "the workspace is a whole volume");
     }
@@ -94,6 +108,21 @@ fn own_temp(path: &Path, others: &[Root]) -> Result<Option<Root>> {
         return refuse("an absolute path");
     }
     let own = directory(TEMP, path)?;
+    let (workspace, shared) = (&others[0], &others[1..]);
+    // By another name, it is what is writable whatever the variable says.
+    if shared.iter().any(|shared| shared.key() == own.key()) {
+        return Ok(None);
+    }
+    // Also where it is writable already: the sessions of one service have other workspaces.
+    if is_volume(&own)? {
+        return refuse("a directory that is not a whole volume");
+    }
+    if is_above_home(&own) {
+        return refuse("a directory that does not contain the home directory");
+    }
+    if own.key() != workspace.key() && own.contains(workspace).map_err(failed)? {
+        return refuse("a directory that does not contain the workspace");
+    }
     if contained(&own, others)? {
         return Ok(None);
     }
@@ -103,25 +132,28 @@ fn own_temp(path: &Path, others: &[Root]) -> Result<Option<Root>> {
             return refuse("a directory that no link in a writable one leads to");
         }
     }
-    if is_volume(&own)? {
-        refuse("a directory that is not a whole volume")
-    } else if is_above_home(&own) {
-        refuse("a directory that does not contain the home directory")
-    } else if own.contains(&others[0]).map_err(failed)? {
-        refuse("a directory that does not contain the workspace")
-    } else {
-        Ok(Some(own))
-    }
+    Ok(Some(own))
 }
-
-const TEMP: &str = "temp directory (TMPDIR)";
 
 /// Operators' paths are resolved physically, links first, unlike those of tools.
 fn directory(setting: &'static str, path: &Path) -> Result<Root> {
+    // No system takes it, and not all say so by an error of its own.
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(invalid(setting, "an existing directory", path));
+    }
     Root::open(path).map_err(|error| {
-        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WrongKind) {
+        let kind = error.kind();
+        let leads_to_none = matches!(
+            kind,
+            ErrorKind::NotFound
+                | ErrorKind::WrongKind
+                | ErrorKind::Loop
+                | ErrorKind::InvalidPath
+                | ErrorKind::NameTooLong
+        );
+        if leads_to_none {
             invalid(setting, "an existing directory", path)
-        } else if error.kind() == ErrorKind::Denied {
+        } else if kind == ErrorKind::Denied {
             invalid(setting, "a directory that this user may open", path)
         } else {
             failed(error)
@@ -221,7 +253,7 @@ mod tests {
     #[test]
     fn a_missing_shared_area_is_left_out() {
         let temps = TempAreas { shared: Some(here().join("missing")), own: None };
-        let areas = areas(&here(), &temps).unwrap();
+        let areas = areas(WORKSPACE, &here(), &temps).unwrap();
         assert_eq!(areas.iter().map(Root::path).collect::<Vec<_>>(), [here()]);
     }
 }

@@ -6,7 +6,7 @@ use ringfence_platform::{Confinement, Durability, Enforcement, Resolution};
 use serde_json::{Map, Value};
 
 use super::areas::Required;
-use super::roots::TempAreas;
+use super::roots::{TempAreas, WORKSPACE};
 use crate::error::{Error, Result};
 use crate::mode::Mode;
 use crate::text::MAX_TEXT_BYTES;
@@ -70,7 +70,8 @@ impl Settings {
     }
 
     /// The most bytes of a file that is read, written or edited as one text. The default is
-    /// 536,870,912; a text of any size can be read in pieces.
+    /// 536,870,912; a text of any size can be read in pieces. It is at least one, or the settings
+    /// are not loaded.
     pub fn max_text_bytes(mut self, bytes: u64) -> Self {
         self.max_text_bytes = bytes;
         self
@@ -99,9 +100,9 @@ impl Settings {
                     Some(mode) => settings.mode(mode),
                     None => return Err(invalid("mode", MODES, value)),
                 },
-                "workspace_root" => match text.filter(|text| !text.is_empty()) {
+                WORKSPACE => match text.filter(|text| !text.is_empty()) {
                     Some(path) => settings.workspace(path),
-                    None => return Err(invalid("workspace_root", "a path", value)),
+                    None => return Err(invalid(WORKSPACE, "a path", value)),
                 },
                 "required_level" => match text.and_then(level) {
                     Some(level) => settings.require(level),
@@ -111,6 +112,14 @@ impl Settings {
             };
         }
         Ok(settings)
+    }
+
+    /// Fails for a value that its type takes and the policy does not.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.max_text_bytes {
+            0 => Err(invalid("max_text_bytes", "at least one byte", &Value::from(0))),
+            1.. => Ok(()),
+        }
     }
 
     /// The workspace that is meant.
@@ -138,7 +147,7 @@ fn invalid(setting: &'static str, expected: &'static str, found: &Value) -> Erro
 
 fn working_directory() -> Result<PathBuf> {
     let invalid = |found: &Path| Error::PolicyInvalid {
-        setting: "workspace_root",
+        setting: WORKSPACE,
         expected: "a working directory other than /, or a workspace that is named",
         found: found.to_owned(),
     };

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ringfence::{Code, Mode, TempAreas, writable_roots};
 
@@ -127,6 +128,54 @@ fn a_temp_directory_above_home_is_refused_however_it_is_spelled() {
     assert!(beside.ends_with(&at("above")), "{beside}");
 }
 
+#[test]
+fn a_temp_directory_that_would_widen_a_policy_is_refused_also_where_it_is_writable_already() {
+    if let Some((_, words)) = actor::part() {
+        return says_what_it_gets(&words);
+    }
+    let test = this_test!();
+    let outside = [dir("above/home/me"), dir("above/beside")];
+    let stage = Stage::new(&Tree::inside([]).outside(outside));
+    let (shared, refused) = (SharedDir::new(), format!("{:?}", Code::PolicyInvalid));
+    std::fs::create_dir(shared.0.join("ws")).unwrap();
+    let home = stage.base().join("above/home/me");
+    let get = |temp: &Path, workspace: &Path| {
+        let [temp, home] = [temp, &home].map(|path| path.to_str());
+        in_environment(test, &[("TMPDIR", temp), ("HOME", home)], workspace)
+    };
+    let (volume, above) = (Path::new("/"), stage.base().join("above"));
+    for (temp, workspace) in [
+        (volume, volume),
+        (&*home, volume),
+        (&*above, volume),
+        (&*home, &*above),
+        (&*above, &*above),
+        (&*home, &*home),
+        (&*shared.0, &*shared.0.join("ws")),
+    ] {
+        assert_eq!(get(temp, workspace), refused, "{temp:?} with the workspace {workspace:?}");
+    }
+    let beside = above.join("beside");
+    for workspace in [volume, &above, &beside] {
+        let got = get(&beside, workspace);
+        assert!(got.starts_with(workspace.to_str().unwrap()), "{workspace:?}: {got}");
+    }
+}
+
+#[test]
+fn the_shared_area_may_hold_the_workspace_whatever_it_is_called() {
+    if let Some((_, words)) = actor::part() {
+        return says_what_it_gets(&words);
+    }
+    let (shared, elsewhere) = (SharedDir::new(), Base::new());
+    let to_shared = elsewhere.path().join("link");
+    std::os::unix::fs::symlink("/tmp", &to_shared).unwrap();
+    for temp in ["/tmp", "/tmp/.", to_shared.to_str().unwrap()] {
+        let got = in_environment(this_test!(), &[("TMPDIR", Some(temp))], &shared.0);
+        assert_eq!(Path::new(&got), Path::new("/tmp").canonicalize().unwrap(), "{temp}");
+    }
+}
+
 /// Also one in the shared area, where everybody may leave links.
 #[test]
 fn a_temp_directory_that_a_link_in_the_shared_area_leads_to_is_refused() {
@@ -165,7 +214,10 @@ struct SharedDir(std::path::PathBuf);
 
 impl SharedDir {
     fn new() -> Self {
-        let path = Path::new("/tmp").join(format!("ringfence-test-{}", std::process::id()));
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ringfence-test-{}-{number}", std::process::id());
+        let path = Path::new("/tmp").join(name);
         std::fs::create_dir(&path).unwrap();
         Self(path)
     }
