@@ -190,3 +190,98 @@ fn each<'a, T, U: std::fmt::Debug, E, const N: usize>(
     let found: Vec<U> = items.iter().map(find).collect::<Result<_, E>>()?;
     Ok(found.try_into().expect("there is one for each item"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::path::Path;
+
+    use ringfence_platform::{Enforcement, Options, Removal, RootedPath};
+
+    use super::*;
+    use crate::error::Code;
+    use crate::mode::Mode;
+    use crate::policy::{Areas, Required, TempAreas, WORKSPACE};
+    use crate::request::Request;
+    use crate::session::Session;
+
+    /// A directory with a workspace in it, changed without a fence; removed when dropped.
+    struct Scene {
+        session: Session,
+        workspace: PathBuf,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let name = format!("ringfence-aiming-{}", std::process::id());
+            let base = std::env::temp_dir().canonicalize().unwrap().join(name);
+            let parent = base.parent().unwrap();
+            let session = Session::builder().workspace(parent).temps(TempAreas::none());
+            let session = session.mode(Mode::DangerFullAccess).build().unwrap();
+            let scene = Self { session, workspace: base.join("ws") };
+            scene.act(Request::CreateDir {
+                path: scene.workspace.clone(),
+                parents: Parents::Create,
+            });
+            scene.link("out", "..");
+            scene
+        }
+
+        fn act(&self, request: Request) {
+            self.session.perform(request).unwrap();
+        }
+
+        fn link(&self, name: &str, text: &str) {
+            let (path, text) = (self.workspace.join(name), text.into());
+            self.act(Request::Symlink { path, text });
+        }
+
+        fn remove(&self, path: &Path) {
+            self.act(Request::Remove { path: path.to_owned(), what: Removal::Tree });
+        }
+
+        /// How often the fence is asked, and what comes of it, if `link` leads elsewhere within the
+        /// workspace at each of `moves` looks and the fence sees it lead out.
+        fn asked(&self, fence: &dyn Fence, bounds: &Bounds, moves: usize) -> (usize, Option<Code>) {
+            let aiming = Aiming { op: Op::Stat, bounds, fence };
+            self.link("link", "first");
+            let link = self.workspace.join("link");
+            let mut targets = aiming.targets([&link]).unwrap();
+            let asks = Cell::new(0);
+            let answer = aiming.until_it_hits(&mut targets, |fence, targets| {
+                asks.set(asks.get() + 1);
+                let at = &targets[0].at;
+                if asks.get() > moves {
+                    return fence.stat(at, Follow::Yes);
+                }
+                self.remove(&link);
+                self.link("link", &asks.get().to_string());
+                let out = RelPath::new("out/f")?;
+                fence.stat(&RootedPath::new(at.root, out), Follow::Yes)
+            });
+            self.remove(&link);
+            (asks.get(), answer.err().map(|error| error.code()))
+        }
+    }
+
+    impl Drop for Scene {
+        fn drop(&mut self) {
+            self.remove(self.workspace.parent().unwrap());
+        }
+    }
+
+    #[test]
+    fn a_link_that_leads_elsewhere_at_each_look_is_aimed_at_eight_times_more() {
+        let scene = Scene::new();
+        let required = Required { at_least: Enforcement::Checked, kind: None };
+        let areas = Areas::open(WORKSPACE, &scene.workspace, &TempAreas::none(), required);
+        let bounds = Bounds::of(Mode::WorkspaceWrite, areas.unwrap()).unwrap();
+        for offer in platform::survey(bounds.roots().unwrap(), Options::default()) {
+            let Ok(fence) = offer.fence else { continue };
+            let asked = |moves| scene.asked(fence.as_ref(), &bounds, moves);
+            assert_eq!(asked(0), (1, None));
+            assert_eq!(asked(8), (9, None));
+            assert_eq!(asked(9), (9, Some(Code::FsSandboxDenied)));
+        }
+    }
+}
