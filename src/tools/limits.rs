@@ -7,6 +7,9 @@ use super::texts;
 /// How many bytes a char has at most in UTF-8.
 const WIDEST_CHAR: usize = 4;
 
+/// How many entries of a directory are told in one answer at most.
+const MOST_ENTRIES: usize = 1_000;
+
 /// How much one answer of a tool shows. Whatever they are, each answer gets a reader further.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
@@ -37,7 +40,7 @@ impl Default for Limits {
             read_limit: 2_000,
             read_max_line_length: 2_000,
             read_max_bytes: 51_200,
-            list_limit: 1_000,
+            list_limit: MOST_ENTRIES,
         }
     }
 }
@@ -69,7 +72,7 @@ impl LimitsBuilder {
         self
     }
 
-    /// The most entries of a directory in one answer. The default is 1,000.
+    /// The most entries of a directory in one answer. The default is 1,000, and no more can be set.
     pub fn list_limit(mut self, entries: usize) -> Self {
         self.limits.list_limit = entries;
         self
@@ -79,8 +82,8 @@ impl LimitsBuilder {
     ///
     /// # Errors
     ///
-    /// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) if one is 0, or if `read_max_bytes` has
-    /// no room for a cut line of the widest chars.
+    /// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) if one is 0, if `list_limit` is more
+    /// than 1,000, or if `read_max_bytes` has no room for a cut line of the widest chars.
     pub fn build(self) -> Result<Limits> {
         let Self { limits, read_stream_min_size } = self;
         for (setting, found) in [
@@ -93,6 +96,9 @@ impl LimitsBuilder {
             if found == 0 {
                 return Err(invalid(setting, "a positive integer", found));
             }
+        }
+        if limits.list_limit > MOST_ENTRIES {
+            return Err(invalid("list_limit", "at most 1000", limits.list_limit as u64));
         }
         if limits.read_max_bytes < limits.of_one_cut_line() {
             let expected = "room for one line of read_max_line_length chars of 4 bytes, \
@@ -136,6 +142,12 @@ mod tests {
         assert!(is_refused(Limits::builder().read_max_bytes(0)));
         assert!(is_refused(Limits::builder().read_stream_min_size(0)));
         assert!(is_refused(Limits::builder().list_limit(0)));
+    }
+
+    #[test]
+    fn no_answer_lists_more_than_a_thousand_entries() {
+        assert!(Limits::builder().list_limit(1_000).build().is_ok());
+        assert!(is_refused(Limits::builder().list_limit(1_001)));
     }
 
     #[test]
