@@ -11,6 +11,9 @@ use crate::target::Target;
 use crate::text::TextTerms;
 use crate::texts::{Draft, Wanted};
 
+/// How many chars of a justification a person is shown.
+const MOST_CHARS: usize = 500;
+
 /// One call that asks for more than its policy allows.
 #[derive(Debug)]
 pub(crate) struct Asking<'a> {
@@ -57,7 +60,7 @@ impl Asking<'_> {
             from: policy.mode(),
             to,
             subject,
-            justification,
+            justification: shown(justification),
             diff: draft.diff(self.texts.diff),
         };
         record.asked();
@@ -77,5 +80,27 @@ impl Asking<'_> {
             Some(place) => Ok((Subject::Operation { op, path, place }, draft)),
             None => Err(Error::Failed { op, path, kind: ErrorKind::Unsupported, source: None }),
         }
+    }
+}
+
+/// As much of a justification as a person can be expected to read.
+fn shown(mut justification: String) -> String {
+    if let Some((end, _)) = justification.char_indices().nth(MOST_CHARS) {
+        justification.truncate(end);
+        justification.push('…');
+    }
+    justification
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_justification_is_cut_after_a_whole_char_and_says_so() {
+        let just = "é".repeat(MOST_CHARS);
+        assert_eq!(shown(just.clone()), just);
+        assert_eq!(shown(just.clone() + "a"), just.clone() + "…");
+        assert_eq!(shown(just.repeat(9)), just + "…");
     }
 }

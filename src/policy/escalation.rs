@@ -50,7 +50,7 @@ pub struct Question {
     pub to: Mode,
     /// What would be done.
     pub subject: Subject,
-    /// Why, in the words of who asks.
+    /// Why, in the words of who asks: the first 500 chars, with a `…` after them if there are more.
     pub justification: String,
     /// What would differ, if the caller has asked for it and the old file is text.
     pub diff: Option<Diff>,

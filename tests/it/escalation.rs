@@ -230,6 +230,19 @@ fn a_call_that_nobody_can_be_asked_for_says_so() {
 }
 
 #[test]
+fn a_person_is_shown_the_start_of_a_justification_without_end() {
+    for kind in offered() {
+        let stage = stage();
+        let person = Person::who_says(Approval::Rejected);
+        let session = session(&stage, Mode::ReadOnly, &person, *kind);
+        let long = Escalation { to: Mode::WorkspaceWrite, justification: "é".repeat(1 << 20) };
+        let answer = session.call(Call::new(write("n", "x")).escalate(long));
+        assert_eq!(code(answer), Code::SandboxEscalationRejected);
+        assert_eq!(person.asked()[0].justification, "é".repeat(500) + "…");
+    }
+}
+
+#[test]
 fn a_call_that_is_cancelled_while_a_person_thinks_changes_nothing() {
     for kind in offered() {
         let stage = stage();
