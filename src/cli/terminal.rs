@@ -1,10 +1,11 @@
 //! A person at the terminal, who is asked.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write};
 use std::sync::Arc;
 
 use ringfence::{Answer, Approval, Approver, Question, Subject};
+use rustix::termios::{QueueSelector, tcflush};
 
 /// Where a process has its terminal, whatever its standard streams are.
 const TERMINAL: &str = "/dev/tty";
@@ -23,15 +24,23 @@ impl Terminal {
 
 impl Approver for Terminal {
     fn ask<'a>(&'a self, question: &'a Question) -> Answer<'a> {
-        let answer = ask(question).unwrap_or(Approval::Unavailable);
-        answer.into()
+        let text = asked(question);
+        let answer = File::open(TERMINAL).and_then(|terminal| ask(&text, io::stderr(), &terminal));
+        answer.unwrap_or(Approval::Unavailable).into()
     }
 }
 
-fn ask(question: &Question) -> io::Result<Approval> {
-    write!(io::stderr(), "{}", asked(question))?;
+/// Asks, and takes for an answer only what is typed once the question is there to be read.
+fn ask(question: &str, mut shown: impl Write, terminal: &File) -> io::Result<Approval> {
+    write!(shown, "{question}")?;
+    shown.flush()?;
+    tcflush(terminal, QueueSelector::IFlush)?;
+    answered(terminal)
+}
+
+fn answered(terminal: &File) -> io::Result<Approval> {
     let mut line = String::new();
-    let read = BufReader::new(File::open(TERMINAL)?).read_line(&mut line)?;
+    let read = BufReader::new(terminal).read_line(&mut line)?;
     Ok(match (read, line.trim()) {
         (0, _) => Approval::Unavailable,
         (_, "y" | "Y" | "yes") => Approval::AllowedOnce,
@@ -39,7 +48,8 @@ fn ask(question: &Question) -> io::Result<Approval> {
     })
 }
 
-/// The question as a person reads it. What a model has written is quoted.
+/// The question as a person reads it. What a model has written is quoted, and what is judged
+/// stands last, next to the answer.
 fn asked(question: &Question) -> String {
     let Question { from, to, subject, justification, .. } = question;
     let what = match subject {
@@ -49,17 +59,69 @@ fn asked(question: &Question) -> String {
         _ => "something that this version cannot describe".to_owned(),
     };
     format!(
-        "ringfence: in {from} mode this is not allowed; {to} is asked for, once:\n  \
-         {what}\n  the reason given: {justification:?}\nallow it? [y/N] "
+        "ringfence: in {from} mode this is not allowed; {to} is asked for, once\n  \
+         the reason given: {justification:?}\n  {what}\nallow it? [y/N] "
     )
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::fs::{Mode, OFlags};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+
+    use super::*;
+
     #[test]
     fn what_is_no_terminal_is_nobody() {
         // The tests are run with their output captured or at a terminal; both are an answer.
-        use std::io::IsTerminal as _;
-        assert!(std::io::stderr().is_terminal() || super::Terminal::here().is_none());
+        assert!(io::stderr().is_terminal() || Terminal::here().is_none());
+    }
+
+    /// A terminal, and the side of the person at it. What is not typed yet is the end of the input.
+    fn terminal() -> (File, File) {
+        let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&person).unwrap();
+        unlockpt(&person).unwrap();
+        let name = ptsname(&person, Vec::new()).unwrap();
+        let terminal = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty());
+        let terminal = File::from(terminal.unwrap());
+        let mut modes = tcgetattr(&terminal).unwrap();
+        modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        modes.special_codes[SpecialCodeIndex::VMIN] = 0;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(&terminal, OptionalActions::Now, &modes).unwrap();
+        (terminal, File::from(person))
+    }
+
+    fn typed(line: &str) -> (File, File) {
+        let (terminal, mut person) = terminal();
+        person.write_all(line.as_bytes()).unwrap();
+        assert_eq!(poll(&mut [PollFd::new(&terminal, PollFlags::IN)], None), Ok(1));
+        (terminal, person)
+    }
+
+    #[test]
+    fn only_yes_allows() {
+        for (line, answer) in [
+            ("y\n", Approval::AllowedOnce),
+            ("Y\n", Approval::AllowedOnce),
+            ("yes\n", Approval::AllowedOnce),
+            ("yet\n", Approval::Rejected),
+            ("n\n", Approval::Rejected),
+            ("\n", Approval::Rejected),
+        ] {
+            let (terminal, _person) = typed(line);
+            assert_eq!(answered(&terminal).unwrap(), answer, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_typed_before_the_question_is_no_answer() {
+        let (terminal, _person) = typed("y\n");
+        let mut shown = Vec::new();
+        let answer = ask("allow it? ", &mut shown, &terminal).unwrap();
+        assert_eq!((answer, shown), (Approval::Unavailable, b"allow it? ".to_vec()));
     }
 }
