@@ -1,5 +1,6 @@
 //! One call: a request, who makes it, and on what terms.
 
+use std::ops::Range;
 use std::path::Path;
 
 use ringfence_platform::{Cancel, ErrorKind};
@@ -21,6 +22,8 @@ pub struct Call {
     pub(crate) guard: Guard,
     pub(crate) escalation: Option<Escalation>,
     pub(crate) diff: Option<DiffLimits>,
+    /// Which entries of a listing are followed, by their place in it from 0.
+    pub(crate) followed: Range<usize>,
 }
 
 /// Whether a call is made for an agent.
@@ -54,6 +57,7 @@ impl Call {
             guard: Guard::Request,
             escalation: None,
             diff: None,
+            followed: 0..usize::MAX,
         }
     }
 
@@ -69,7 +73,7 @@ impl Call {
         self
     }
 
-    /// Cancels the call while nothing is published.
+    /// Cancels the call while nothing is published, and what is read by it, also piece by piece.
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
         self
@@ -101,6 +105,13 @@ impl Call {
     /// neither delay nor fail it.
     pub fn with_diff(mut self, limits: DiffLimits) -> Self {
         self.diff = Some(limits);
+        self
+    }
+
+    /// Has no more symlinks of a listing followed than those among these entries, by their place in
+    /// it from 0. Of the others it is not told where they lead.
+    pub(crate) fn following(mut self, entries: Range<usize>) -> Self {
+        self.followed = entries;
         self
     }
 }

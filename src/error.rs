@@ -387,6 +387,9 @@ impl Error {
             Unedited::Failed(source) => Self::Unreadable { op, path, source },
             Unedited::TooLarge { size, limit } => Self::TooLarge { op, path, size, limit },
             Unedited::NotText(why) => Self::NotText { op, path, why },
+            Unedited::Cancelled => {
+                Self::Failed { op, path, kind: ErrorKind::Cancelled, source: None }
+            }
             Unedited::NotFound => Self::EditNotFound { path },
             Unedited::Ambiguous { matches } => Self::AmbiguousEdit { path, matches },
         }

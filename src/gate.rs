@@ -48,7 +48,7 @@ impl Gate {
         let (op, agent) = (call.request.op(), call.agent);
         let look = |raw: &Path| {
             let (reader, base) = (policy.bounds().reader(), policy.workspace());
-            Reading { op, reader, base }.look(raw, Follow::Yes)
+            Reading { op, reader, base, cancel: &call.cancel }.look(raw, Follow::Yes)
         };
         if call.guard == Guard::Request {
             let resolved = call.tool.as_ref().and_then(|_| call.request.paths().next()).map(look);

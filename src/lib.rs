@@ -68,9 +68,9 @@ pub use policy::{
     Answer, Approval, Approver, Decision, Escalation, Grant, Policy, Question, Settings, Subject,
     TempAreas, writable_roots,
 };
-pub use request::{Info, Op, Outcome, Request, WriteIntent};
+pub use request::{Entry, Info, Op, Outcome, Request, WriteIntent};
 pub use ringfence_platform::{
-    Assurance, Cancel, Cas, Confinement, Digest, Durability, Effect, Enforcement, Entry,
+    Assurance, Cancel, Cas, Confinement, Digest, Durability, Effect, Enforcement,
     Error as FenceError, ErrorKind, Follow, Gap, Kind, Lost, Parents, Precondition, Receipt,
     Removal, Resolution, Root, RootId, Roots, Snapshot, Stamp, TargetKey,
 };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ringfence_platform::{
-    self as platform, Entry, Fence, Follow, RelPath, Result, RootedPath, Snapshot, Stat,
+    self as platform, Cancel, Entry, Fence, Follow, RelPath, Result, RootedPath, Snapshot, Stat,
 };
 
 /// A handle that looks at and reads what this user may read, and can change nothing.
@@ -28,8 +28,8 @@ impl ReadOnly {
         self.0.open(&self.rooted(path)?)
     }
 
-    pub(crate) fn list(&self, path: &Path) -> Result<Vec<Entry>> {
-        self.0.list(&self.rooted(path)?)
+    pub(crate) fn list(&self, path: &Path, cancel: &Cancel) -> Result<Vec<Entry>> {
+        self.0.list(&self.rooted(path)?, cancel)
     }
 
     fn rooted(&self, path: &Path) -> Result<RootedPath> {

@@ -1,10 +1,11 @@
 //! What is asked and what is answered. Nothing here does anything.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ringfence_platform::{
-    Entry, Follow, Kind, Parents, Precondition, Receipt, Removal, Snapshot, TargetKey,
+    Follow, Kind, Parents, Precondition, Receipt, Removal, Snapshot, Stamp, TargetKey,
 };
 
 use crate::text::{Diff, Edit, Text, TextStream, Version};
@@ -308,6 +309,21 @@ pub enum Outcome {
         /// What is there, if anything is.
         info: Option<Info>,
     },
+}
+
+/// An entry of a directory that was listed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The name, lossless.
+    pub name: OsString,
+    /// Its kind; a symlink is not followed. Of one that may not be looked at it is what the system
+    /// tells of it in the listing, and [`Kind::Other`] where that is nothing.
+    pub kind: Kind,
+    /// What it leads to, symlinks followed but no magic links of `/proc`: for anything but a
+    /// symlink, itself. Nothing where that leads nowhere, or cannot be looked at. Each entry is
+    /// looked at by itself, so two may tell of different moments.
+    pub target: Option<(Kind, Stamp)>,
 }
 
 /// What is there.

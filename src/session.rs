@@ -144,8 +144,8 @@ impl Session {
         let areas = self.last_areas(&standing);
         let _span = audit::request(call, &self.name, Some(self.mode_under(&standing))).entered();
         let (op, reader, base) = (call.request.op(), areas.reader(), areas.workspace());
-        let reading = Reading { op, reader, base };
-        let outcome = reading.answer(&call.request, standing.max_text_bytes);
+        let reading = Reading { op, reader, base, cancel: &call.cancel };
+        let outcome = reading.answer(call, standing.max_text_bytes);
         if self.is_in_own_process() {
             self.gate.observe_read(call, &reading, &outcome);
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ringfence_platform::{
-    Effect, ErrorKind, Lost, Mutation, Parents, Precondition, Receipt, RootedPath, Snapshot,
+    Cancel, Effect, ErrorKind, Lost, Mutation, Parents, Precondition, Receipt, RootedPath, Snapshot,
 };
 
 use crate::aiming::{Aiming, passable};
@@ -201,7 +201,8 @@ fn amend(
         None => aiming.open(target)?,
     };
     let unedited = |why| Error::unedited(aiming.op, path.clone(), why);
-    let read = Read::all(snapshot, terms.most_bytes).map_err(|why| unedited(why.into()))?;
+    let read = Read::all(snapshot, terms.most_bytes, &Cancel::never())
+        .map_err(|why| unedited(why.into()))?;
     if seen.is_some_and(|seen| !seen.is(&read)) {
         return Err(stale(aiming.op, path));
     }

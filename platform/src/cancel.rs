@@ -7,8 +7,9 @@ use crate::error::{ErrorKind, Fault};
 
 /// A token that cancels the calls it was given to.
 ///
-/// Clones share one state. A change is looked at between its steps, while it waits for a lock, and
-/// a last time right before it is published; what has been published stays.
+/// Clones share one state. It is looked at between the steps of a change, while that waits for a
+/// lock, and a last time right before it is published; what has been published stays. What is read
+/// or listed is given up between two pieces of it.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Option<Arc<AtomicBool>>);
 

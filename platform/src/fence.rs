@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::assurance::Assurance;
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::mutation::{Mutation, Receipt, Terms};
 use crate::path::RootedPath;
@@ -65,13 +66,14 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     fn open(&self, path: &RootedPath) -> Result<Snapshot>;
 
     /// Lists a directory in the order of its names' bytes, one level deep, following a symlink in
-    /// the last place of `path`.
+    /// the last place of `path`, and none in the directory. Looks at `cancel` before each entry.
     ///
     /// # Errors
     ///
     /// [`Escape`](crate::ErrorKind::Escape), [`NotFound`](crate::ErrorKind::NotFound), or
-    /// [`WrongKind`](crate::ErrorKind::WrongKind) if it is not a directory.
-    fn list(&self, path: &RootedPath) -> Result<Vec<Entry>>;
+    /// [`WrongKind`](crate::ErrorKind::WrongKind) if it is not a directory;
+    /// [`Cancelled`](crate::ErrorKind::Cancelled).
+    fn list(&self, path: &RootedPath, cancel: &Cancel) -> Result<Vec<Entry>>;
 
     /// Makes one change beneath the roots, or none.
     ///

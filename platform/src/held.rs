@@ -9,6 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::assurance::Enforcement;
+use crate::cancel::Cancel;
 use crate::dir::{Dir, Meta, READ};
 use crate::error::{ErrorKind, Fault, Result};
 use crate::locks::Locks;
@@ -66,25 +67,21 @@ impl<R: Resolve> Held<R> {
         Ok(Snapshot { file, stamp: meta.stamp })
     }
 
-    pub(crate) fn entries(&self, root: &Root, path: &Path) -> Result<Vec<Entry>, Fault> {
-        let dir = Dir(self.resolver.open(root, path, READ | OFlags::DIRECTORY)?);
-        let mut entries = Vec::new();
-        for entry in Dir::entries(dir.0.try_clone()?)? {
-            let (name, told) = entry?;
-            let (kind, target) = match self.resolver.rules().look(&dir, &name) {
-                // It is gone by now.
-                Ok(None) => continue,
-                Ok(Some(link)) if link.kind == Kind::Symlink => {
-                    let led = self.place(root, &path.join(name.as_os_str()), Follow::Yes);
-                    (link.kind, led.ok().and_then(|stat| stat.found))
-                }
-                Ok(Some(meta)) => (meta.kind, Some((meta.kind, meta.stamp))),
-                Err(_) => (told, None),
-            };
-            entries.push(Entry { name: name.into_os_string(), kind, target });
-        }
-        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(entries)
+    pub(crate) fn list(&self, path: &RootedPath, cancel: &Cancel) -> Result<Vec<Entry>> {
+        self.read("list", path, |root, path| {
+            let dir = Dir(self.resolver.open(root, path, READ | OFlags::DIRECTORY)?);
+            let mut entries = Vec::new();
+            for entry in Dir::entries(dir.0.try_clone()?)? {
+                let (name, told) = cancel.check().and(entry)?;
+                let look = self.resolver.rules().look(&dir, &name);
+                // Nothing if it is gone by now.
+                let Some(found) = look.transpose() else { continue };
+                let (kind, stamp) = found.map_or((told, None), |m| (m.kind, Some(m.stamp)));
+                entries.push(Entry { name: name.into_os_string(), kind, stamp });
+            }
+            entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+            Ok(entries)
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::assurance::{Assurance, Confinement, Enforcement, Gap, Resolution};
+use crate::cancel::Cancel;
 use crate::confine::{self, PAUSE, Worker};
 use crate::error::Result;
 use crate::fence::{Fence, sealed};
@@ -106,8 +107,8 @@ impl<R: Resolve> Fence for Local<R> {
         self.held.read("open", path, |root, path| self.held.snapshot(root, path))
     }
 
-    fn list(&self, path: &RootedPath) -> Result<Vec<Entry>> {
-        self.held.read("list", path, |root, path| self.held.entries(root, path))
+    fn list(&self, path: &RootedPath, cancel: &Cancel) -> Result<Vec<Entry>> {
+        self.held.list(path, cancel)
     }
 
     fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt> {

@@ -104,10 +104,9 @@ pub struct Entry {
     /// Its kind; a symlink is not followed. Of one that may not be looked at it is what the system
     /// tells of it in the listing, and [`Kind::Other`] where that is nothing.
     pub kind: Kind,
-    /// What it leads to, symlinks followed as [`Fence::stat`](crate::Fence::stat) does: for
-    /// anything but a symlink, itself. Nothing where that leads nowhere, or cannot be looked at.
-    /// Each entry is looked at by itself, so two may tell of different moments.
-    pub target: Option<(Kind, Stamp)>,
+    /// Its own stamp, nothing where it may not be looked at. Each entry is looked at by itself, so
+    /// two may tell of different moments.
+    pub stamp: Option<Stamp>,
 }
 
 /// Device and inode: which object, for as long as it is held or exists.

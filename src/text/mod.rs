@@ -15,7 +15,7 @@ pub use decode::{Newlines, NotText};
 pub use diff::{Diff, DiffLimits, Hunk, Lines, Part};
 pub use edit::{Edit, Matches};
 pub use read::Text;
-pub(crate) use read::{MAX_TEXT_BYTES, Read, check_size, read_bytes, start};
+pub(crate) use read::{MAX_TEXT_BYTES, Read, check_size, start};
 pub use stream::TextStream;
 pub use version::Version;
 
@@ -46,6 +46,9 @@ pub enum Unread {
     /// It is no text.
     #[error("{0}")]
     NotText(NotText),
+    /// The call was cancelled that it is read by.
+    #[error("the call was cancelled")]
+    Cancelled,
 }
 
 impl From<NotText> for Unread {
@@ -63,6 +66,8 @@ pub(crate) enum Unedited {
     TooLarge { size: u64, limit: u64 },
     /// It is no text.
     NotText(NotText),
+    /// The call was cancelled.
+    Cancelled,
     /// The old text is not there, or is empty.
     NotFound,
     /// It is there more than once; overlapping occurrences count.
@@ -75,6 +80,7 @@ impl From<Unread> for Unedited {
             Unread::Failed(error) => Self::Failed(error),
             Unread::TooLarge { size, limit } => Self::TooLarge { size, limit },
             Unread::NotText(why) => Self::NotText(why),
+            Unread::Cancelled => Self::Cancelled,
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::io::{self, Read as _, Seek as _};
 use std::time::SystemTime;
 
-use ringfence_platform::{Digest, Precondition, Snapshot, Stamp};
+use ringfence_platform::{Cancel, Digest, Precondition, Snapshot, Stamp};
 
 use super::decode::{Newlines, decode, without_bom};
 use super::edit::{Edit, replace};
@@ -12,6 +12,9 @@ use super::{Unedited, Unread, Version};
 
 /// The largest file that is taken as one text, in bytes, unless something else is said.
 pub(crate) const MAX_TEXT_BYTES: u64 = 536_870_912;
+
+/// How much is read before it is seen whether somebody has cancelled, in bytes.
+const PIECE: u64 = 1024 * 1024;
 
 /// All of a file as it was.
 #[derive(Clone, Debug)]
@@ -54,14 +57,14 @@ pub(crate) fn check_size(size: u64, limit: u64) -> Result<(), Unedited> {
 }
 
 impl Read {
-    /// Reads `snapshot` to its end, if it has at most `limit` bytes.
-    pub(crate) fn all(mut snapshot: Snapshot, limit: u64) -> Result<Self, Unread> {
+    /// Reads `snapshot` to its end, if it has at most `limit` bytes and nobody cancels.
+    pub(crate) fn all(mut snapshot: Snapshot, limit: u64, cancel: &Cancel) -> Result<Self, Unread> {
         let (stamp, began) = (snapshot.stamp, SystemTime::now());
         let mut bytes = Vec::new();
         if stamp.size() <= limit {
             // One more, to see that it grows beyond the limit meanwhile.
             let most = snapshot.file.by_ref().take(limit.saturating_add(1));
-            read_to_end(most, stamp.size(), &mut bytes).map_err(Unread::Failed)?;
+            read_to_end(most, stamp.size(), &mut bytes, cancel)?;
         }
         let size = stamp.size().max(bytes.len() as u64);
         if size > limit {
@@ -108,21 +111,69 @@ impl Read {
     }
 }
 
-/// The bytes of a file and its version, if it has at most `limit` bytes.
-///
-/// Nothing is decoded, and the file is read once: if it has changed meanwhile, its version matches
-/// nothing. Of one that has more, no more than one byte beyond the limit is read.
-pub(crate) fn read_bytes(snapshot: Snapshot, limit: u64) -> Result<(Vec<u8>, Version), Unread> {
-    let read = Read::all(snapshot, limit)?;
-    let version = read.version();
-    Ok((read.bytes, version))
-}
-
 /// Reads what is likely to be `size` bytes, with no more memory than that where it is.
-fn read_to_end(mut from: impl io::Read, size: u64, into: &mut Vec<u8>) -> io::Result<()> {
+fn read_to_end(
+    mut from: impl io::Read,
+    size: u64,
+    into: &mut Vec<u8>,
+    cancel: &Cancel,
+) -> Result<(), Unread> {
     // One more than there are, in which the end is seen.
     let room = usize::try_from(size).ok().and_then(|size| size.checked_add(1));
-    let room = room.ok_or(io::ErrorKind::OutOfMemory)?;
-    into.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    from.read_to_end(into).map(drop)
+    let no_room = || Unread::Failed(io::ErrorKind::OutOfMemory.into());
+    into.try_reserve_exact(room.ok_or_else(no_room)?).map_err(|_| no_room())?;
+    loop {
+        if cancel.is_cancelled() {
+            return Err(Unread::Cancelled);
+        }
+        let read = from.by_ref().take(PIECE).read_to_end(into).map_err(Unread::Failed)?;
+        if (read as u64) < PIECE {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Zeros without end, of which somebody cancels the reading after so many pieces.
+    struct Endless {
+        pieces: u64,
+        given: u64,
+        cancel: Cancel,
+    }
+
+    impl io::Read for Endless {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            into.fill(0);
+            self.given += into.len() as u64;
+            if self.given > self.pieces * PIECE {
+                self.cancel.cancel();
+            }
+            Ok(into.len())
+        }
+    }
+
+    #[test]
+    fn a_read_is_given_up_between_two_pieces() {
+        let cancel = Cancel::new();
+        let endless = Endless { pieces: 2, given: 0, cancel: cancel.clone() };
+        let mut read = Vec::new();
+        let why = read_to_end(endless, 0, &mut read, &cancel).unwrap_err();
+        assert!(matches!(why, Unread::Cancelled), "{why:?}");
+        assert_eq!(read.len() as u64, 3 * PIECE, "the piece that it was in is read");
+    }
+
+    #[test]
+    fn pieces_are_the_whole() {
+        for size in [0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE] {
+            for told in [0, size, 3 * PIECE] {
+                let mut read = Vec::new();
+                let bytes = io::repeat(7).take(size);
+                read_to_end(bytes, told, &mut read, &Cancel::never()).unwrap();
+                assert!(read.len() as u64 == size && read.iter().all(|byte| *byte == 7));
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::iter::FusedIterator;
 use std::time::SystemTime;
 
-use ringfence_platform::{Hasher, Snapshot};
+use ringfence_platform::{Cancel, Hasher, Snapshot};
 
 use super::decode::{begins_as_text, without_bom};
 use super::{NotText, Unread, Version};
@@ -17,12 +17,14 @@ const PIECE: usize = 64 * 1024;
 /// Where a piece ends means nothing, but no char is cut. Line ends are as they are, and the one
 /// mark that may stand before the text is left out. A file of any size is read, in constant memory,
 /// and it is looked through to its end: what has been handed out stands, though the file turns out
-/// to be no text further on. After an error there is nothing more.
+/// to be no text further on, or the call that opened it is cancelled, which is looked at before each
+/// piece. After an error there is nothing more.
 #[derive(Debug)]
 pub struct TextStream {
     snapshot: Snapshot,
     began: SystemTime,
     hasher: Box<Hasher>,
+    cancel: Cancel,
     /// Read into; at its start what is left of the last piece, the beginning of a char.
     buffer: Box<[u8]>,
     left: usize,
@@ -43,12 +45,13 @@ enum State {
 }
 
 impl TextStream {
-    /// Begins to read `snapshot`, of which nothing has been read.
-    pub(crate) fn new(snapshot: Snapshot) -> Self {
+    /// Begins to read `snapshot`, of which nothing has been read, until somebody cancels.
+    pub(crate) fn new(snapshot: Snapshot, cancel: Cancel) -> Self {
         Self {
             snapshot,
             began: SystemTime::now(),
             hasher: Box::default(),
+            cancel,
             buffer: vec![0; PIECE].into(),
             left: 0,
             bom: false,
@@ -75,6 +78,9 @@ impl TextStream {
 
     /// The next piece, which may be empty.
     fn piece(&mut self) -> Result<String, Unread> {
+        if self.cancel.is_cancelled() {
+            return Err(Unread::Cancelled);
+        }
         let (end, is_last) = self.fill().map_err(Unread::Failed)?;
         let read = &self.buffer[..end];
         let is_first = matches!(self.state, State::Fresh);

@@ -122,13 +122,19 @@ fn is_settled(stamp: &Stamp, at: SystemTime) -> bool {
 mod tests {
     use std::path::Path;
 
+    use ringfence_platform::Cancel;
+
     use super::*;
     use crate::reader::ReadOnly;
 
     #[test]
     fn what_counts_is_when_the_reading_began() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        let read = Read::all(ReadOnly::open().unwrap().open_file(&path).unwrap(), u64::MAX);
+        let read = Read::all(
+            ReadOnly::open().unwrap().open_file(&path).unwrap(),
+            u64::MAX,
+            &Cancel::never(),
+        );
         let Read { stamp, digest, .. } = read.unwrap();
         let changed = UNIX_EPOCH + Duration::from_nanos(stamp.changed_ns().try_into().unwrap());
         for (began, proves) in [(changed, false), (changed + SETTLED, true)] {

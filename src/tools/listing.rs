@@ -1,5 +1,7 @@
 //! From the entries of a directory to those that are shown of it. Pure.
 
+use std::ops::Range;
+
 use super::answer::Listed;
 use super::window::PastEnd;
 
@@ -13,14 +15,20 @@ pub(super) struct Page {
 }
 
 impl Page {
+    /// Which entries are shown, as far as they are there; the first has the number 0.
+    pub(super) fn range(offset: u64, limit: usize) -> Range<usize> {
+        let before = usize::try_from(offset - 1).unwrap_or(usize::MAX);
+        before..before.saturating_add(limit)
+    }
+
     /// # Errors
     ///
     /// If the first entry that was asked for is not there, how many there are.
     pub(super) fn of(entries: Vec<Listed>, offset: u64, limit: usize) -> Result<Self, PastEnd> {
         let total = entries.len() as u64;
         PastEnd::check(offset, total)?;
-        let before = usize::try_from(offset - 1).unwrap_or(usize::MAX);
-        let entries = entries.into_iter().skip(before).take(limit).collect();
+        let shown = Self::range(offset, limit);
+        let entries = entries.into_iter().skip(shown.start).take(shown.len()).collect();
         Ok(Self { offset, entries, total })
     }
 

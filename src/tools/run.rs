@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use ringfence_platform::{Effect, Entry, ErrorKind, Kind};
+use ringfence_platform::{Effect, Kind};
 
 use crate::call::{Call, Guard};
 use crate::error::Error;
 use crate::policy::Escalation;
-use crate::request::{Op, Outcome, Request, WriteIntent};
+use crate::request::{Entry, Op, Outcome, Request, WriteIntent};
 use crate::session::Session;
 use crate::text::{DiffLimits, TextStream};
 
@@ -87,11 +87,6 @@ impl Run<'_> {
         for chunk in stream {
             let chunk = chunk.map_err(|why| Error::unedited(op, path.to_owned(), why.into()));
             windowing.push(&chunk.map_err(|error| self.refused(path, error))?);
-            if self.context.cancel.is_cancelled() {
-                let (kind, source) = (ErrorKind::Cancelled, None);
-                let cancelled = Error::Failed { op, path: path.to_owned(), kind, source };
-                return Err(self.refused(path, cancelled));
-            }
         }
         windowing.finish().map_err(|past| self.past_end(path, past))
     }
@@ -114,7 +109,8 @@ impl Run<'_> {
     }
 
     fn list(&self, path: PathBuf, offset: u64, limit: usize) -> Result<Answer, Failure> {
-        let outcome = self.outcome(Request::List { path }, None)?;
+        let call = self.call(Request::List { path }, None);
+        let outcome = self.made(call.following(Page::range(offset, limit)))?;
         let Outcome::Listed { path, entries } = outcome else { unreachable!("a listing") };
         let entries = entries.into_iter().map(listed).collect();
         let page = Page::of(entries, offset, limit);
@@ -123,9 +119,12 @@ impl Run<'_> {
     }
 
     fn outcome(&self, request: Request, wider: Option<Wider>) -> Result<Outcome, Failure> {
-        let path = request.paths().next().map(Path::to_owned).unwrap_or_default();
-        let outcome = self.session.call(self.call(request, wider));
-        outcome.map_err(|error| self.refused(&path, error))
+        self.made(self.call(request, wider))
+    }
+
+    fn made(&self, call: Call) -> Result<Outcome, Failure> {
+        let path = call.request.paths().next().map(Path::to_owned).unwrap_or_default();
+        self.session.call(call).map_err(|error| self.refused(&path, error))
     }
 
     fn call(&self, request: Request, wider: Option<Wider>) -> Call {
@@ -185,13 +184,15 @@ mod tests {
             diff: None,
         };
         let frame = || Frame { offset: 1, lines: 1, bytes: 99, chars: 9, mark: String::new() };
-        let window = || {
-            let opened = session.perform(Request::StreamText { path: "Cargo.toml".into() });
-            let Ok(Outcome::Stream { path, mut stream, .. }) = opened else { panic!("a stream") };
-            run.window(&path, &mut stream, frame())
+        let open = || {
+            let opened = run.outcome(Request::StreamText { path: "Cargo.toml".into() }, None);
+            let Ok(Outcome::Stream { path, stream, .. }) = opened else { panic!("a stream") };
+            (path, stream)
         };
-        assert!(window().is_ok());
+        let ((path, mut whole), (_, mut cut_off)) = (open(), open());
+        assert!(run.window(&path, &mut whole, frame()).is_ok());
         context.cancel.cancel();
-        assert_eq!(window().unwrap_err().code(), Code::FsAborted);
+        let error = run.window(&path, &mut cut_off, frame()).unwrap_err();
+        assert_eq!(error.code(), Code::FsAborted);
     }
 }

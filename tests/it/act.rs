@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use ringfence_platform::{
-    Durability, Entry, ErrorKind, Fence, Follow, LinkText, Mutation, Parents, Precondition,
+    Cancel, Durability, Entry, ErrorKind, Fence, Follow, LinkText, Mutation, Parents, Precondition,
     Receipt, RelPath, Removal, RootedPath, Snapshot, Stat, Terms,
 };
 
@@ -72,7 +72,9 @@ pub(crate) fn perform(
         Op::Lookup | Op::Stat => stat(Follow::Yes),
         Op::Lstat => stat(Follow::No),
         Op::Open => fence.open(&path).map(Outcome::Opened).map_err(kind),
-        Op::OpenDir | Op::List => fence.list(&path).map(Outcome::Listed).map_err(kind),
+        Op::OpenDir | Op::List => {
+            fence.list(&path, &Cancel::never()).map(Outcome::Listed).map_err(kind)
+        }
         _ => change(fence, mutation(fence, op, &path, args)?),
     }
 }

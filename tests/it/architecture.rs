@@ -31,7 +31,7 @@ const ALLOWED: [(&str, &[&str]); 26] = [
     ("physical", &[]),
     ("policy", &["error", "lexical", "mode", "policy", "reader", "request", "text"]),
     ("reader", &[]),
-    ("reading", &["error", "lexical", "physical", "reader", "request", "target", "text"]),
+    ("reading", &["call", "error", "lexical", "physical", "reader", "request", "target", "text"]),
     ("request", &["text"]),
     ("service", &["audit", "error", "mode", "policy"]),
     (

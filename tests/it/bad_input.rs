@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ringfence_platform::{
-    ErrorKind, Fence, Mutation, Parents, Precondition, RelPath, Removal, RootedPath, Roots,
+    Cancel, ErrorKind, Fence, Mutation, Parents, Precondition, RelPath, Removal, RootedPath, Roots,
 };
 use rustix::mount::{MountFlags, mount, mount_remount};
 
@@ -161,7 +161,7 @@ fn the_root_itself_is_looked_at_and_listed_and_never_changed() {
         let f = beneath(fence, "f").unwrap();
         let stat = fence.stat(&root, ringfence_platform::Follow::No).unwrap();
         assert_eq!(stat.key, fence.roots().iter().next().unwrap().key());
-        assert_eq!(fence.list(&root).unwrap().len(), 1);
+        assert_eq!(fence.list(&root, &Cancel::never()).unwrap().len(), 1);
         assert_eq!(fence.open(&root).unwrap_err().kind(), ErrorKind::WrongKind);
         let text = ringfence_platform::LinkText::new("f").unwrap();
         let parents = Parents::Create;

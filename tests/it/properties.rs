@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use ringfence_platform::{
-    Digest, Durability, Fence, Follow, Kind, LinkText, Mutation, Parents, Precondition, RelPath,
-    Removal, RootId, RootedPath, Terms,
+    Cancel, Digest, Durability, Fence, Follow, Kind, LinkText, Mutation, Parents, Precondition,
+    RelPath, Removal, RootId, RootedPath, Terms,
 };
 
 use crate::effort::rounds_or;
@@ -207,7 +207,7 @@ fn look(fence: &dyn Fence, place: &Place) -> Vec<Answer> {
         snapshot.file.read_to_string(&mut text).unwrap();
         text
     });
-    let listed = fence.list(&path).map(|entries| {
+    let listed = fence.list(&path, &Cancel::never()).map(|entries| {
         let shown = entries.iter().map(|e| format!("{}:{:?}", e.name.display(), e.kind));
         shown.collect::<Vec<_>>().join(" ")
     });

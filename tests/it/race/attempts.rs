@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::io::Read;
 
 use ringfence_platform::{
-    Digest, Fence, LinkText, Mutation, Parents, Precondition, RelPath, Removal, RootId, RootedPath,
-    Stamp,
+    Cancel, Digest, Fence, LinkText, Mutation, Parents, Precondition, RelPath, Removal, RootId,
+    RootedPath, Stamp,
 };
 
 use crate::cases::Op;
@@ -71,7 +71,7 @@ impl Scene {
             }
             self.read = Some((snapshot.stamp, Digest::of(text.as_bytes())));
         }
-        if let Ok(entries) = fence.list(&self.path("p")) {
+        if let Ok(entries) = fence.list(&self.path("p"), &Cancel::never()) {
             let names = entries.iter().map(|entry| entry.name.to_string_lossy());
             from_outside.extend(names.filter(|n| n.starts_with("out")).map(|n| format!("saw {n}")));
             if let Some(entry) = entries.get(round % entries.len().max(1)) {

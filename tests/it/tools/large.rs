@@ -1,16 +1,20 @@
-//! Files that are larger than memory is to be, and files that do not stand still.
+//! Files that are larger than memory is to be, files that do not stand still, and directories of
+//! which only a part is shown.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringfence::Mode;
+use ringfence::{CallContext, Mode, ToolSet};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 
 use super::{Agent, each_agent_on};
+use crate::actor;
 use crate::effort::rounds;
 use crate::stop::StopOnDrop;
-use crate::support::{Stage, Tree, file, in_own_process, offered, this_test};
+use crate::strace;
+use crate::support::{Stage, Tree, file, in_own_process, link, offered, session_in, this_test};
 
 const MIB: u64 = 1 << 20;
 /// How much memory there is beside what the process has already.
@@ -47,6 +51,33 @@ fn a_gibibyte_is_read_by_its_window_in_memory_that_does_not_grow_with_it() {
         assert!(cut.starts_with("\0\0\0") && cut.len() < 3_000, "{} bytes", cut.len());
         setrlimit(Resource::As, limit).unwrap();
     });
+}
+
+#[test]
+fn what_is_not_shown_of_a_directory_is_not_followed() {
+    const LINKS: usize = 50;
+    let test = this_test!();
+    if let Some((limit, words)) = actor::part() {
+        let kind = offered()[0];
+        let session = session_in(Path::new(&words[0]), kind);
+        let limit: usize = limit.parse().unwrap();
+        let context = CallContext::default();
+        let arguments = json!({ "path": ".", "limit": limit });
+        let listed = ToolSet::new().call(&session, "list", arguments, &context);
+        return actor::tell(listed.value["entries"].as_array().unwrap().len());
+    }
+    if !strace::is_there(test) {
+        return;
+    }
+    let links = (0..LINKS).map(|number| link(&format!("{number}"), "f"));
+    let stage = Stage::new(&Tree::inside(links.chain([file("f", "x")])));
+    let root = stage.root().to_str().unwrap();
+    let links_read = |limit: usize| {
+        let traced = strace::run(&["-e", "trace=readlinkat"], test, &limit.to_string(), &[root]);
+        assert_eq!(traced.said, limit.to_string());
+        traced.count("readlinkat")
+    };
+    assert_eq!(links_read(LINKS) - links_read(1), LINKS - 1);
 }
 
 #[test]
