@@ -1,13 +1,19 @@
 //! What is told of a change: one decision and one outcome. Never contents.
+//!
+//! The decision is the policy's, and the outcome is what the fence did. Where a path leads out of
+//! the roots only the fence can find, so a change that was allowed may be denied all the same: then
+//! the outcome says by whom, as the decision does where the policy denies.
 
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ringfence_platform::Receipt;
+use ringfence_platform::{self as platform, Durability, Enforcement, Receipt, Stamp};
 use serde_json::Value;
+use tracing::field::{self, DisplayValue};
 
 use crate::call::Call;
-use crate::error::{Denial, Error, Layer, Result};
+use crate::error::{Code, Denial, Error, Layer, Result, Unescalated};
 use crate::mode::Mode;
 use crate::observation::Seen;
 use crate::policy::Policy;
@@ -23,13 +29,19 @@ macro_rules! event {
     ($($field:tt)*) => { tracing::info!(target: AUDIT, $($field)*) };
 }
 
-/// The span that the events of a call are in.
-pub(crate) fn request(call: &Call, session: &str, mode: Option<Mode>) -> tracing::Span {
+/// The span that the events of a call are in. Its mode is told once it is known.
+pub(crate) fn request(call: &Call, session: &str) -> tracing::Span {
     let Call { request, tool, id, .. } = call;
-    let path = request.paths().next().unwrap_or("".as_ref());
-    let (op, tool, call) = (request.op(), tool.as_deref(), id.as_deref());
-    let (operation, mode) = (tracing::field::display(op), mode.map(Mode::as_str));
-    tracing::info_span!(target: AUDIT, "request", session, call, tool, operation, ?path, mode)
+    let (tool, call, operation) = (tool.as_deref(), id.as_deref(), field::display(request.op()));
+    let mut paths = request.paths();
+    let path = paths.next().unwrap_or("".as_ref());
+    let (to, mode) = (paths.next().map(field::debug), field::Empty);
+    tracing::info_span!(target: AUDIT, "request", session, call, tool, operation, ?path, to, mode)
+}
+
+/// The call that `span` is of is judged under `mode`.
+pub(crate) fn judged_under(span: &tracing::Span, mode: Mode) {
+    span.record("mode", mode.as_str());
 }
 
 /// One change, from the decision to the outcome. Both are told also if it ends by a panic.
@@ -37,7 +49,7 @@ pub(crate) fn request(call: &Call, session: &str, mode: Option<Mode>) -> tracing
 pub(crate) struct Record {
     begun: Instant,
     /// How many bytes are to be written, as far as the request says.
-    bytes: Option<usize>,
+    bytes: Option<u64>,
     stage: Stage,
 }
 
@@ -51,8 +63,8 @@ enum Stage {
 impl Record {
     pub(crate) fn begin(request: &Request) -> Self {
         let bytes = match request {
-            Request::Write { contents, .. } => Some(contents.len()),
-            Request::WriteText { text, .. } => Some(text.len()),
+            Request::Write { contents, .. } => Some(contents.len() as u64),
+            Request::WriteText { text, .. } => Some(text.len() as u64),
             Request::Read { .. }
             | Request::ReadText { .. }
             | Request::StreamText { .. }
@@ -87,8 +99,10 @@ impl Record {
     /// Tells the outcome.
     pub(crate) fn end(mut self, result: &Result<Outcome>) {
         match result {
-            Ok(Outcome::Changed { receipt, .. } | Outcome::Written { receipt, .. }) => {
-                self.done(receipt);
+            Ok(Outcome::Changed { receipt, .. }) => self.done(receipt, self.bytes),
+            Ok(Outcome::Written { receipt, .. }) => {
+                let edited = receipt.after.as_ref().map(Stamp::size);
+                self.done(receipt, self.bytes.or(edited));
             }
             Ok(
                 Outcome::Opened { .. }
@@ -103,33 +117,37 @@ impl Record {
                 if self.stage == Stage::Begun {
                     self.refused(error);
                 }
-                let (code, os_error) = (error.code(), error.os_error().map(ToString::to_string));
-                let (tree_changed, elapsed_us) = (error.remains(), self.elapsed_us());
-                event!(event = "change/failed", %code, os_error, tree_changed, elapsed_us);
+                tell_if_unavailable(error);
+                self.failed(error);
             }
         }
         self.stage = Stage::Ended;
     }
 
     fn refused(&mut self, error: &Error) {
-        let denial = denial(error);
-        let roots: &[PathBuf] = denial.map_or(&[], |denial| &denial.roots);
-        let reason = denial.map(|denial| match denial.by {
-            Layer::Mode => "mode",
-            Layer::Roots | Layer::LinkText | Layer::Resolution(_) | Layer::Confinement(_) => {
-                "containment"
-            }
-        });
-        let narrowest = denial.and_then(|denial| denial.narrowest).map(Mode::as_str);
-        let code = error.code();
-        event!(event = "policy/decided", decision = "deny", %code, reason, ?roots, narrowest);
-        if let Error::Unavailable { .. } | Error::WorkspaceMoved { .. } | Error::NoPolicy = error {
-            event!(event = "sandbox/unavailable", cause = %error);
-        }
+        let (code, denied) = (error.code(), Denied::of(error));
+        let roots = denied.roots.unwrap_or_default();
+        let Denied { reason, by, narrowest, .. } = denied;
+        event!(event = "policy/decided", decision = "deny", %code, reason, by, ?roots, narrowest);
         self.stage = Stage::Decided;
     }
 
-    fn done(&self, receipt: &Receipt) {
+    fn failed(&self, error: &Error) {
+        let Denied { reason, by, roots, narrowest } = Denied::of(error);
+        event!(
+            event = "change/failed",
+            code = %error.code(),
+            reason,
+            by,
+            roots = roots.map(field::debug),
+            narrowest,
+            os_error = error.os_error().map(ToString::to_string),
+            tree_changed = error.remains(),
+            elapsed_us = self.elapsed_us(),
+        );
+    }
+
+    fn done(&self, receipt: &Receipt, bytes: Option<u64>) {
         let Receipt { effect, enforcement, cas, not_kept, parents_created, .. } = receipt;
         let not_kept: Vec<_> = not_kept.iter().map(ToString::to_string).collect();
         event!(
@@ -137,7 +155,7 @@ impl Record {
             %effect,
             level = %enforcement,
             %cas,
-            bytes = self.bytes,
+            bytes,
             elapsed_us = self.elapsed_us(),
             ?not_kept,
             parents_created,
@@ -160,40 +178,167 @@ impl Drop for Record {
     }
 }
 
-/// One question, from the wish to the answer.
+/// What is told of a denial; nothing of any other error.
+#[derive(Debug, Default)]
+struct Denied<'a> {
+    reason: Option<&'static str>,
+    by: Option<DisplayValue<Layer>>,
+    roots: Option<&'a [PathBuf]>,
+    narrowest: Option<&'static str>,
+}
+
+impl<'a> Denied<'a> {
+    fn of(error: &'a Error) -> Self {
+        let Error::Denied(Denial { by, roots, narrowest, .. }) = error else {
+            return Self::default();
+        };
+        let reason = match by {
+            Layer::Mode => "mode",
+            Layer::Roots | Layer::LinkText | Layer::Resolution(_) | Layer::Confinement(_) => {
+                "containment"
+            }
+        };
+        Self {
+            reason: Some(reason),
+            by: Some(field::display(*by)),
+            roots: Some(roots),
+            narrowest: narrowest.map(Mode::as_str),
+        }
+    }
+}
+
+/// One question, from the wish to the answer. The end is told also if it is a panic.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    asked: bool,
+    step: Step,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Step {
+    Wished,
+    Asked,
+    Ended,
 }
 
 impl Asked {
     pub(crate) fn begin(from: Mode, to: Mode, justification: &str) -> Self {
         let justification: String = justification.chars().take(MOST_CHARS).collect();
         event!(event = "escalation/asked", %from, %to, subject = "operation", ?justification);
-        Self { asked: false }
+        Self { step: Step::Wished }
     }
 
     /// A person is asked now.
     pub(crate) fn asked(&mut self) {
-        self.asked = true;
+        self.step = Step::Asked;
     }
 
-    pub(crate) fn end(self, result: &Result<Policy>) {
-        let Self { asked } = self;
-        match result {
-            Ok(_) => event!(event = "escalation/decided", outcome = "allowed-once", asked),
-            Err(error) => {
-                let (outcome, code) = ("refused", error.code());
-                event!(event = "escalation/decided", outcome, %code, asked);
-            }
-        }
+    pub(crate) fn end(mut self, result: &Result<Policy>) {
+        let (outcome, code) = match result {
+            Ok(_) => ("allowed-once", None),
+            Err(error) => (unescalated(error), Some(field::display(error.code()))),
+        };
+        let asked = self.step == Step::Asked;
+        event!(event = "escalation/decided", outcome, code, asked);
+        self.step = Step::Ended;
     }
 }
 
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let (outcome, asked) = match self.step {
+            Step::Wished => ("refused", false),
+            Step::Asked => ("unavailable", true),
+            Step::Ended => return,
+        };
+        event!(event = "escalation/decided", outcome, code = "PANIC", asked);
+    }
+}
+
+/// What came of a question that was not answered with consent. One that was never put is refused.
+fn unescalated(error: &Error) -> &'static str {
+    let Error::Escalation(why) = error else { return "refused" };
+    match why {
+        Unescalated::Rejected => "rejected",
+        Unescalated::Cancelled => "cancelled",
+        Unescalated::Unavailable => "unavailable",
+        Unescalated::Unsupported
+        | Unescalated::MissingJustification
+        | Unescalated::UnpairedJustification
+        | Unescalated::BlankJustification
+        | Unescalated::NotWider { .. }
+        | Unescalated::NoApprover
+        | Unescalated::NoAgent => "refused",
+    }
+}
+
+/// Tells if `result` is that there is no boundary or no policy, and hands it on.
+pub(crate) fn available<T>(result: Result<T>) -> Result<T> {
+    result.inspect_err(tell_if_unavailable)
+}
+
+fn tell_if_unavailable(error: &Error) {
+    if error.code() == Code::SandboxUnavailable {
+        event!(event = "sandbox/unavailable", cause = cause(error));
+    }
+}
+
+/// The error and what lies behind it.
+fn cause(error: &Error) -> String {
+    let mut cause = error.to_string();
+    for source in std::iter::successors(error.source(), |error| (*error).source()) {
+        let text = match source.downcast_ref::<platform::Error>() {
+            Some(source) => format!("{source:#}"),
+            None => source.to_string(),
+        };
+        // The text of a failed call ends with its source's.
+        if !cause.ends_with(&text) {
+            cause = format!("{cause}: {text}");
+        }
+    }
+    cause
+}
+
+/// The settings of a policy service, as far as they are told.
+#[derive(Debug)]
+pub(crate) struct Settled<'a> {
+    pub(crate) mode: Mode,
+    pub(crate) workspace: &'a Path,
+    /// Where workspace-write may write, whatever the mode is.
+    pub(crate) roots: Vec<PathBuf>,
+    /// The weakest enforcement that is accepted.
+    pub(crate) level: Enforcement,
+    pub(crate) durability: Durability,
+}
+
 /// The policy service has other settings.
-pub(crate) fn reloaded(old: Option<(Mode, &Path)>, (mode, workspace): (Mode, &Path)) {
-    let (old_mode, old_workspace) = (old.map(|(mode, _)| mode.as_str()), old.map(|(_, path)| path));
-    event!(event = "policy/reloaded", old_mode, ?old_workspace, %mode, ?workspace);
+pub(crate) fn reloaded(old: Option<&Settled<'_>>, new: &Settled<'_>) {
+    let Settled { mode, workspace, roots, level, durability } = new;
+    event!(
+        event = "policy/reloaded",
+        old_mode = old.map(|old| old.mode.as_str()),
+        old_workspace = old.map(|old| field::debug(old.workspace)),
+        old_roots = old.map(|old| field::debug(&old.roots)),
+        old_level = old.map(|old| field::display(old.level)),
+        old_durability = old.map(|old| field::display(old.durability)),
+        %mode,
+        ?workspace,
+        ?roots,
+        %level,
+        %durability,
+    );
+}
+
+/// The policy service has no settings any more.
+pub(crate) fn closed(old: &Settled<'_>) {
+    let Settled { mode, workspace, roots, level, durability } = old;
+    event!(
+        event = "policy/closed",
+        old_mode = mode.as_str(),
+        old_workspace = ?workspace,
+        old_roots = ?roots,
+        old_level = %level,
+        old_durability = %durability,
+    );
 }
 
 /// The log of a session has something in place of a mode.
@@ -211,6 +356,5 @@ pub(crate) fn observed(session: &str, seen: &Seen) {
     tracing::debug!(target: EVENTS, event = "fs/observed", session, state);
 }
 
-fn denial(error: &Error) -> Option<&Denial> {
-    if let Error::Denied(denial) = error { Some(denial) } else { None }
-}
+#[cfg(test)]
+mod tests;

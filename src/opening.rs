@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ringfence_platform::{Confinement, Durability, Enforcement, Resolution};
 
+use crate::audit;
 use crate::error::Result;
 use crate::events::Event;
 use crate::mode::Mode;
@@ -138,6 +139,6 @@ impl SessionOptions {
     pub fn open(self) -> Result<Session> {
         let Self { service, name, cwd, approver, log } = self;
         let name = name.unwrap_or_else(|| service.next_name());
-        Session::begin(service, name, cwd.as_deref(), approver, log)
+        audit::available(Session::begin(service, name, cwd.as_deref(), approver, log))
     }
 }

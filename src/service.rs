@@ -46,7 +46,7 @@ impl PolicyService {
     /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the host cannot give the
     /// required enforcement.
     pub fn load(settings: Settings) -> Result<Arc<Self>> {
-        let standing = Standing::load(settings)?;
+        let standing = audit::available(Standing::load(settings))?;
         let standing = ArcSwapOption::from_pointee(standing);
         Ok(Arc::new(Self { standing, opened: AtomicUsize::new(0) }))
     }
@@ -58,18 +58,19 @@ impl PolicyService {
     ///
     /// As [`load`](Self::load), and then the old settings stay in force.
     pub fn reload(&self, settings: Settings) -> Result<()> {
-        let standing = Standing::load(settings)?;
-        let (mode, workspace) = (standing.mode, standing.areas.workspace().to_owned());
-        let old = self.standing.swap(Some(Arc::new(standing)));
-        let old = old.as_ref().map(|old| (old.mode, old.areas.workspace()));
-        audit::reloaded(old, (mode, &workspace));
+        let standing = Arc::new(audit::available(Standing::load(settings))?);
+        let old = self.standing.swap(Some(Arc::clone(&standing)));
+        let old = old.as_ref().map(|old| old.settled());
+        audit::reloaded(old.as_ref(), &standing.settled());
         Ok(())
     }
 
     /// Takes the policy out of force. From now on every call fails
     /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable), until another is loaded.
     pub fn close(&self) {
-        self.standing.store(None);
+        if let Some(old) = self.standing.swap(None) {
+            audit::closed(&old.settled());
+        }
     }
 
     /// The policy of a caller that has no session.
@@ -110,5 +111,13 @@ impl Standing {
             return Err(Error::PolicyInvalid { setting, expected, found: cwd.to_owned() });
         }
         Areas::open(SESSION_DIRECTORY, cwd, &self.temps, self.required)
+    }
+
+    fn settled(&self) -> audit::Settled<'_> {
+        let Self { mode, areas, durability, required, .. } = self;
+        let set = areas.last_seen();
+        let roots = set.roots.iter().map(|root| root.path().to_owned()).collect();
+        let (workspace, level) = (areas.workspace(), required.at_least);
+        audit::Settled { mode: *mode, workspace, roots, level, durability: *durability }
     }
 }

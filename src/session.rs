@@ -20,6 +20,7 @@ use crate::reading::Reading;
 use crate::request::{Outcome, Request};
 use crate::service::{PolicyService, Standing};
 use crate::text::{TextTerms, Version};
+use crate::turn::Taken;
 
 /// What one agent does, under the policy of its service. Every request passes here.
 ///
@@ -54,7 +55,7 @@ impl Session {
         let around = |cwd| standing.around(cwd).map(|areas| (Arc::clone(&standing), areas));
         let own = cwd.map(around).transpose()?.map(ArcSwap::from_pointee);
         let session = Self { service, name, own, approver, log, gate, process };
-        session.say_if_invalid();
+        session.say_if_invalid(&session.log.load());
         session.areas(&standing)?.held_as_required(session.mode_under(&standing))?;
         Ok(session)
     }
@@ -98,7 +99,7 @@ impl Session {
             log.push(event.clone());
             log
         });
-        self.say_if_invalid();
+        self.say_if_invalid(std::slice::from_ref(&event));
     }
 
     /// Everything that was logged, to be stored and given back to
@@ -132,17 +133,27 @@ impl Session {
     /// nothing has changed; [`Code::FsAborted`](crate::Code::FsAborted) if it was cancelled, and
     /// then nothing has changed but parents that were made; [`Code`](crate::Code) says what the
     /// others mean.
+    ///
+    /// # Events
+    ///
+    /// `tracing` is told of it with the target `ringfence::audit`. Every call is a span; a change
+    /// has two events in it, also if it is cancelled or panics. `policy/decided` is what the policy
+    /// says. `change/done` or `change/failed` is what the fence did: only it can find that a path
+    /// leads out of the writable roots, so a change that the policy allows may be denied all the
+    /// same, and then the second event has `reason`, `by`, `roots` and `narrowest`. Contents are
+    /// never told.
     pub fn call(&self, call: Call) -> Result<Outcome> {
-        if call.cancel.is_cancelled() {
-            return Err(call.failed(ErrorKind::Cancelled));
-        }
         if call.request.op().changes() { self.change(call) } else { self.read(&call) }
     }
 
     fn read(&self, call: &Call) -> Result<Outcome> {
-        let standing = self.service.standing()?;
+        let span = audit::request(call, &self.name).entered();
+        if call.cancel.is_cancelled() {
+            return Err(call.failed(ErrorKind::Cancelled));
+        }
+        let standing = audit::available(self.service.standing())?;
+        audit::judged_under(&span, self.mode_under(&standing));
         let areas = self.last_areas(&standing);
-        let _span = audit::request(call, &self.name, Some(self.mode_under(&standing))).entered();
         let (op, reader, base) = (call.request.op(), areas.reader(), areas.workspace());
         let reading = Reading { op, reader, base, cancel: &call.cancel };
         let outcome = reading.answer(call, standing.max_text_bytes);
@@ -153,16 +164,15 @@ impl Session {
     }
 
     fn change(&self, mut call: Call) -> Result<Outcome> {
-        if !self.is_in_own_process() {
-            return Err(Error::Forked);
-        }
-        let _turn = self.gate.turn(&call)?;
-        let standing = self.service.standing();
-        let mode = standing.as_ref().ok().map(|standing| self.mode_under(standing));
-        let _span = audit::request(&call, &self.name, mode).entered();
+        let span = audit::request(&call, &self.name).entered();
+        let mut turn = None;
         let mut record = audit::Record::begin(&call.request);
-        let result = standing.and_then(|standing| {
-            let policy = Policy::resolve(self.mode_under(&standing), self.areas(&standing)?)?;
+        let result = self.turn(&call).and_then(|taken| {
+            turn = taken;
+            let standing = self.service.standing()?;
+            let mode = self.mode_under(&standing);
+            audit::judged_under(&span, mode);
+            let policy = Policy::resolve(mode, self.areas(&standing)?)?;
             self.gate.hold(&mut call, &policy)?;
             let texts = TextTerms { most_bytes: standing.max_text_bytes, diff: call.diff };
             let policy = self.escalated(&mut call, policy, texts)?;
@@ -180,7 +190,19 @@ impl Session {
         });
         record.end(&result);
         self.gate.observe_change(&call, &result);
+        drop(turn);
         result
+    }
+
+    /// Waits until the change may begin.
+    fn turn(&self, call: &Call) -> Result<Option<Taken<'_>>> {
+        if call.cancel.is_cancelled() {
+            return Err(call.failed(ErrorKind::Cancelled));
+        }
+        if !self.is_in_own_process() {
+            return Err(Error::Forked);
+        }
+        self.gate.turn(call)
     }
 
     /// The policy of this one call. Nobody is asked for what would be refused anyway, so what was
@@ -233,8 +255,9 @@ impl Session {
         mode_override(&self.log.load()).map_or(standing.mode, |set| set.mode)
     }
 
-    fn say_if_invalid(&self) {
-        if let Some(invalid) = mode_override(&self.log.load()).and_then(|set| set.invalid) {
+    /// Tells what the last event of `log` that sets a mode has in place of one.
+    fn say_if_invalid(&self, log: &[Event]) {
+        if let Some(invalid) = mode_override(log).and_then(|set| set.invalid) {
             audit::invalid_event(&self.name, &invalid);
         }
     }

@@ -52,7 +52,7 @@ impl Drop for Forked {
 }
 
 /// Runs `child` in a forked process and returns what it answers, or nothing if it hangs.
-fn forked(child: impl FnOnce() -> String) -> Option<String> {
+pub(crate) fn forked(child: impl FnOnce() -> String) -> Option<String> {
     let mut forked = fork(child);
     answer_by(forked.answer.take().expect("nobody has asked yet"), Instant::now() + PATIENCE)
 }

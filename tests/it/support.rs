@@ -22,5 +22,5 @@ pub(crate) use fences::{
 pub(crate) use host::{LeftOut, Needs, is_root, report, say};
 pub(crate) use sessions::{each_session_on, session_in};
 pub(crate) use snapshot::{Effect, NodeKind, Snapshot};
-pub(crate) use told::told_by;
+pub(crate) use told::{told_by, told_in_full_by};
 pub(crate) use tree::{Entry, Stage, Tree, dir, fifo, file, hard, link, mode, sock, tmpfs};

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use tracing_subscriber::filter::LevelFilter;
+
 /// Keeps what a subscriber is told.
 #[derive(Clone, Debug, Default)]
 struct Told(Arc<Mutex<Vec<u8>>>);
@@ -19,10 +21,19 @@ impl std::io::Write for Told {
 
 /// Runs `act`, and returns each line that was told on its thread.
 pub(crate) fn told_by(act: impl FnOnce()) -> Vec<String> {
+    told_up_to(LevelFilter::INFO, act)
+}
+
+/// As [`told_by`], with what is told to hosts for each step.
+pub(crate) fn told_in_full_by(act: impl FnOnce()) -> Vec<String> {
+    told_up_to(LevelFilter::DEBUG, act)
+}
+
+fn told_up_to(level: LevelFilter, act: impl FnOnce()) -> Vec<String> {
     let told = Told::default();
     let writer = told.clone();
     let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::INFO)
+        .with_max_level(level)
         .with_writer(move || writer.clone())
         .finish();
     tracing::subscriber::with_default(subscriber, act);
