@@ -78,7 +78,8 @@ pub enum Request {
         /// What may be replaced.
         intent: WriteIntent,
     },
-    /// Replaces a part of a text file, and not one byte around it.
+    /// Replaces a part of a text file, and not one byte around it. What comes of it is limited as
+    /// what is read.
     Edit {
         /// The file; a symlink is followed and kept.
         path: PathBuf,

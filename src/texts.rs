@@ -207,7 +207,7 @@ fn amend(
         return Err(stale(aiming.op, path));
     }
     let when = read.precondition();
-    let (contents, replaced, unwritten) = match read.edited(edit) {
+    let (contents, replaced, unwritten) = match read.edited(edit, terms.most_bytes) {
         Ok((contents, replaced)) => (contents, Some(replaced), None),
         Err(why) => (read.bytes.clone(), None, Some(unedited(why))),
     };

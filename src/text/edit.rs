@@ -4,7 +4,12 @@
 //! does not matter which kind the caller wrote. What is not changed is never rewritten: neither its
 //! line ends, nor what the old and the new text have in common.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use super::Unedited;
+use super::decode::without_bom;
+use super::read::check_size;
 
 /// What is to be replaced by what.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -34,114 +39,202 @@ pub(crate) struct Edited {
     pub(crate) replaced: usize,
 }
 
-/// Makes the edit in `text`.
-pub(crate) fn replace(text: &str, edit: &Edit) -> Result<Edited, Unedited> {
-    let file = Seen::new(text);
-    let (old, new) = (Seen::new(&edit.old), Seen::new(&edit.new));
+/// Makes the edit in `all` of a file, if no more than `limit` bytes come of it. A mark before the
+/// text is no part of it, and stays.
+///
+/// Takes time that grows with the lengths of the texts, before and after, and not with a product of
+/// them. What comes of it is measured before there is memory for it.
+pub(crate) fn replace(all: &str, edit: &Edit, limit: u64) -> Result<Edited, Unedited> {
+    let (text, _) = without_bom(all);
+    let mark = &all[..all.len() - text.len()];
+    let (file, old, new) = (Seen::new(text)?, Seen::new(&edit.old)?, Seen::new(&edit.new)?);
     if old.text.is_empty() {
         return Err(Unedited::NotFound);
     }
-    let places = match edit.matches {
-        Matches::One => match count_overlapping(&file.text, &old.text) {
-            (Some(place), 1) => vec![place],
-            (None, _) => return Err(Unedited::NotFound),
-            (Some(_), matches) => return Err(Unedited::Ambiguous { matches }),
+    let replaced = match edit.matches {
+        Matches::One => match count_overlapping(&file.text, &old.text)? {
+            matches @ 2.. => return Err(Unedited::Ambiguous { matches }),
+            matches => matches,
         },
-        Matches::All => file.text.match_indices(&*old.text).map(|(place, _)| place).collect(),
+        Matches::All => file.text.matches(&*old.text).count(),
     };
-    if places.is_empty() {
+    if replaced == 0 {
         return Err(Unedited::NotFound);
     }
 
-    let (prefix, suffix) = common(&old.text, &new.text);
-    let inserted = prefix..new.text.len() - suffix;
-    let mut out = String::with_capacity(text.len() + places.len() * edit.new.len());
-    let mut copied = 0;
-    for &place in &places {
-        let changed = place + prefix..place + old.text.len() - suffix;
-        out.push_str(&text[copied..file.original(changed.start)]);
-        let forms = Forms::around(&file, changed.clone());
-        for (count, (at, char)) in new.newlines_and_others(inserted.clone()) {
-            match char {
-                '\n' if forms.is_crlf(count, || new.is_crlf(at)) => out.push_str("\r\n"),
-                char => out.push(char),
-            }
-        }
-        copied = file.original(changed.end);
-    }
-    out.push_str(&text[copied..]);
-    Ok(Edited { text: out, replaced: places.len() })
+    let replacement = Replacement::of(&file, &old, &new);
+    let size = replacement.size(all.len());
+    check_size(size, limit)?;
+    let mut out = String::new();
+    out.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX))?;
+    out.push_str(mark);
+    replacement.write(text, &mut out);
+    debug_assert_eq!(out.len() as u64, size, "it was measured as it is written");
+    Ok(Edited { text: out, replaced })
 }
 
 /// A text with each CRLF as one newline, and where they were.
-struct Seen {
-    text: String,
+struct Seen<'a> {
+    text: Cow<'a, str>,
     /// The offsets in `text` of the newlines that were CRLF, in order.
     crlf: Vec<usize>,
 }
 
-impl Seen {
-    fn new(text: &str) -> Self {
-        let mut seen = Self { text: String::with_capacity(text.len()), crlf: Vec::new() };
-        let mut pieces = text.split("\r\n");
-        seen.text.push_str(pieces.next().unwrap_or_default());
-        for piece in pieces {
-            seen.crlf.push(seen.text.len());
-            seen.text.push('\n');
-            seen.text.push_str(piece);
+impl<'a> Seen<'a> {
+    fn new(text: &'a str) -> Result<Self, Unedited> {
+        let pairs = text.matches("\r\n").count();
+        if pairs == 0 {
+            return Ok(Self { text: Cow::Borrowed(text), crlf: Vec::new() });
         }
-        seen
+        let (mut seen, mut crlf) = (String::new(), Vec::new());
+        seen.try_reserve_exact(text.len() - pairs)?;
+        crlf.try_reserve_exact(pairs)?;
+        let mut pieces = text.split("\r\n");
+        seen.push_str(pieces.next().unwrap_or_default());
+        for piece in pieces {
+            crlf.push(seen.len());
+            seen.push('\n');
+            seen.push_str(piece);
+        }
+        Ok(Self { text: Cow::Owned(seen), crlf })
     }
 
-    /// Where in the original what is at `at` begins.
-    fn original(&self, at: usize) -> usize {
-        at + self.crlf.partition_point(|&newline| newline < at)
+    /// Where in the original what is in `range` is.
+    fn original(&self, range: &Range<usize>) -> Range<usize> {
+        let original = |at| at + self.crlf.partition_point(|&newline| newline < at);
+        original(range.start)..original(range.end)
     }
 
     fn is_crlf(&self, newline: usize) -> bool {
         self.crlf.binary_search(&newline).is_ok()
     }
 
-    /// The chars of `range` with their offsets, and how many newlines were before each.
-    fn newlines_and_others(
-        &self,
-        range: std::ops::Range<usize>,
-    ) -> impl Iterator<Item = (usize, (usize, char))> {
-        let start = range.start;
-        self.text[range].char_indices().scan(0, move |newlines, (at, char)| {
-            let before = *newlines;
-            *newlines += usize::from(char == '\n');
-            Some((before, (start + at, char)))
-        })
+    /// Of each newline in `range`, whether it was a CRLF.
+    fn newlines(&self, range: Range<usize>) -> impl Iterator<Item = bool> {
+        let newlines = self.text[range.clone()].match_indices('\n');
+        newlines.map(move |(at, _)| self.is_crlf(range.start + at))
     }
 }
 
-/// The forms that newlines take in the place of a changed range.
-struct Forms {
-    /// Of the newlines in the range, one for one; whether each is a CRLF.
-    replaced: Vec<bool>,
-    /// Of a newline near by, where the range has none.
+/// The same text in place of a part of each match.
+struct Replacement<'a> {
+    file: &'a Seen<'a>,
+    old: &'a str,
+    /// How much at the start and the end of a match is no part of the change.
+    prefix: usize,
+    suffix: usize,
+    new: &'a Seen<'a>,
+    /// What of `new` is inserted.
+    inserted: Range<usize>,
+    /// How many newlines are in it, and how many of them were written as CRLF.
+    newlines: usize,
+    written_crlf: usize,
+}
+
+/// A range of the file as seen that is replaced.
+struct Change {
+    range: Range<usize>,
+    /// Whether a newline near by is a CRLF. Says nothing where the range has newlines itself.
     nearby: Option<bool>,
 }
 
-impl Forms {
-    fn around(file: &Seen, changed: std::ops::Range<usize>) -> Self {
-        let text = &file.text;
-        let replaced: Vec<_> = text[changed.clone()]
-            .match_indices('\n')
-            .map(|(at, _)| file.is_crlf(changed.start + at))
-            .collect();
-        let after = || text[changed.end..].find('\n').map(|at| changed.end + at);
-        let before = || text[..changed.start].rfind('\n');
-        let nearby = if replaced.is_empty() { after().or_else(before) } else { None };
-        Self { replaced, nearby: nearby.map(|newline| file.is_crlf(newline)) }
+impl<'a> Replacement<'a> {
+    fn of(file: &'a Seen<'a>, old: &'a Seen<'a>, new: &'a Seen<'a>) -> Self {
+        let (prefix, suffix) = common(&old.text, &new.text);
+        let inserted = prefix..new.text.len() - suffix;
+        let newlines = new.newlines(inserted.clone()).count();
+        let written_crlf = new.newlines(inserted.clone()).filter(|is_crlf| *is_crlf).count();
+        Self { file, old: &old.text, prefix, suffix, new, inserted, newlines, written_crlf }
     }
 
-    /// The form of newline `number`: of its counterpart, of the last one beyond that, of one near
-    /// by, or as it was written.
-    fn is_crlf(&self, number: usize, written: impl FnOnce() -> bool) -> bool {
-        let counterpart = self.replaced.get(number).or(self.replaced.last());
-        counterpart.copied().or(self.nearby).unwrap_or_else(written)
+    /// Every change, from left to right.
+    fn changes(&self) -> impl Iterator<Item = Change> {
+        // Nobody asks for one where no newline is inserted.
+        let mut nearby = (self.newlines > 0).then(|| Nearby::new(self.file));
+        self.file.text.match_indices(self.old).map(move |(place, _)| {
+            let range = place + self.prefix..place + self.old.len() - self.suffix;
+            let newline = nearby.as_mut().and_then(|nearby| nearby.beyond(range.end));
+            Change { range, nearby: newline.map(|newline| self.file.is_crlf(newline)) }
+        })
+    }
+
+    /// How many bytes come of `before`, or more than can be counted.
+    fn size(&self, before: usize) -> u64 {
+        let (mut kept, mut inserted) = (before, 0_u64);
+        for change in self.changes() {
+            kept -= self.file.original(&change.range).len();
+            inserted = inserted.saturating_add(self.inserted_by(&change) as u64);
+        }
+        inserted.saturating_add(kept as u64)
+    }
+
+    /// How many bytes are inserted at `change`: as [`insert`](Self::insert) does, without going
+    /// through all of them.
+    fn inserted_by(&self, change: &Change) -> usize {
+        let (mut crlf, mut left, mut form) = (0, self.newlines, change.nearby);
+        for is_crlf in self.file.newlines(change.range.clone()).take(self.newlines) {
+            crlf += usize::from(is_crlf);
+            left -= 1;
+            form = Some(is_crlf);
+        }
+        let beyond = match form {
+            Some(true) => left,
+            Some(false) => 0,
+            None => self.written_crlf,
+        };
+        self.inserted.len() + crlf + beyond
+    }
+
+    /// Puts the original, with every change made, behind what is in `out`.
+    fn write(&self, original: &str, out: &mut String) {
+        let mut copied = 0;
+        for change in self.changes() {
+            let replaced = self.file.original(&change.range);
+            out.push_str(&original[copied..replaced.start]);
+            self.insert(&change, out);
+            copied = replaced.end;
+        }
+        out.push_str(&original[copied..]);
+    }
+
+    /// Puts what is inserted at `change` behind what is in `out`. Each newline has the form of its
+    /// counterpart in the range, of the last one beyond that, of one near by, or as it was written.
+    fn insert(&self, change: &Change, out: &mut String) {
+        let mut lines = self.new.text[self.inserted.clone()].split('\n');
+        out.push_str(lines.next().unwrap_or_default());
+        let mut replaced = self.file.newlines(change.range.clone());
+        let mut form = change.nearby;
+        for (line, written) in lines.zip(self.new.newlines(self.inserted.clone())) {
+            form = replaced.next().or(form);
+            out.push_str(if form.unwrap_or(written) { "\r\n" } else { "\n" });
+            out.push_str(line);
+        }
+    }
+}
+
+/// Finds a newline near each of some places, from left to right, and goes through the text once.
+struct Nearby<'a> {
+    text: &'a str,
+    /// The last newline of all.
+    last: Option<usize>,
+    /// The first at or beyond the last place that was asked for.
+    next: Option<usize>,
+}
+
+impl<'a> Nearby<'a> {
+    fn new(file: &'a Seen<'_>) -> Self {
+        Self { text: &file.text, last: file.text.rfind('\n'), next: None }
+    }
+
+    /// The first newline at or beyond `place`; where there is none, the last before it.
+    fn beyond(&mut self, place: usize) -> Option<usize> {
+        let last = self.last?;
+        if last < place {
+            return Some(last);
+        }
+        let find = || self.text[place..].find('\n').map(|at| place + at);
+        self.next = self.next.filter(|&next| next >= place).or_else(find);
+        self.next
     }
 }
 
@@ -156,12 +249,22 @@ fn common(old: &str, new: &str) -> (usize, usize) {
     (prefix, length(&mut old.chars().rev().zip(new.chars().rev())))
 }
 
-/// The first occurrence, and how many there are if overlapping ones count. In time that grows with
-/// the lengths and not with their product, whatever the texts are (Knuth, Morris and Pratt).
-fn count_overlapping(text: &str, old: &str) -> (Option<usize>, usize) {
-    let (text, old) = (text.as_bytes(), old.as_bytes());
+/// How many occurrences there are if overlapping ones count. In time that grows with the lengths
+/// and not with their product, whatever the texts are (Knuth, Morris and Pratt); and with no memory
+/// if there are fewer than two.
+fn count_overlapping(text: &str, old: &str) -> Result<usize, Unedited> {
+    if old.len() > text.len() {
+        return Ok(0);
+    }
+    let Some(first) = text.find(old) else { return Ok(0) };
+    let rest = &text[first + old.chars().next().map_or(0, char::len_utf8)..];
+    let Some(second) = rest.find(old) else { return Ok(1) };
+
+    let (rest, old) = (&rest.as_bytes()[second..], old.as_bytes());
     // For each length of a prefix of `old`, the longest shorter one that it ends in.
-    let mut borders = vec![0; old.len() + 1];
+    let mut borders = Vec::new();
+    borders.try_reserve_exact(old.len() + 1)?;
+    borders.resize(old.len() + 1, 0);
     let longer = |borders: &[usize], mut matched: usize, byte: u8| {
         while matched == old.len() || old[matched] != byte {
             if matched == 0 {
@@ -174,15 +277,12 @@ fn count_overlapping(text: &str, old: &str) -> (Option<usize>, usize) {
     for length in 1..old.len() {
         borders[length + 1] = longer(&borders, borders[length], old[length]);
     }
-    let (mut first, mut count, mut matched) = (None, 0, 0);
-    for (at, &byte) in text.iter().enumerate() {
+    let (mut count, mut matched) = (1, 0);
+    for &byte in rest {
         matched = longer(&borders, matched, byte);
-        if matched == old.len() {
-            first = first.or(Some(at + 1 - old.len()));
-            count += 1;
-        }
+        count += usize::from(matched == old.len());
     }
-    (first, count)
+    Ok(count)
 }
 
 #[cfg(test)]
@@ -221,7 +321,7 @@ mod tests {
             let there = if crlf { old.replace('\n', "\r\n") } else { old.clone() };
             let text = format!("{before}{there}{after}");
             let seen = as_seen(&text);
-            match replace(&text, &edit(&old, &new)) {
+            match replace(&text, &edit(&old, &new), u64::MAX) {
                 Ok(done) => {
                     let (prefix, suffix) = common(&old, &new);
                     let place = seen.find(&old).expect("it was found");
@@ -240,17 +340,119 @@ mod tests {
         }
     }
 
+    /// The chars of a text, with each CRLF as one.
+    fn chars(text: &str) -> Vec<&str> {
+        let mut chars: Vec<&str> = Vec::new();
+        for (at, char) in text.char_indices() {
+            match chars.last_mut() {
+                Some(last) if *last == "\r" && char == '\n' => *last = "\r\n",
+                _ => chars.push(&text[at..at + char.len_utf8()]),
+            }
+        }
+        chars
+    }
+
+    /// All matches replaced, with a look at all of the text for each of them.
+    fn by_looking_around(text: &str, old: &str, new: &str) -> (String, usize) {
+        let same = |a: &str, b: &str| a == b || a.ends_with('\n') && b.ends_with('\n');
+        let newline = |char: &&&str| char.ends_with('\n');
+        let (text, old, new) = (chars(text), chars(old), chars(new));
+        let prefix = old.iter().zip(&new).take_while(|(a, b)| same(a, b)).count();
+        let rest = old[prefix..].iter().rev().zip(new[prefix..].iter().rev());
+        let suffix = rest.take_while(|(a, b)| same(a, b)).count();
+        let (mut out, mut at, mut replaced) = (String::new(), 0, 0);
+        while at < text.len() {
+            let there = text.get(at..at + old.len());
+            if !there.is_some_and(|there| there.iter().zip(&old).all(|(a, b)| same(a, b))) {
+                out += text[at];
+                at += 1;
+                continue;
+            }
+            let (start, end) = (at + prefix, at + old.len() - suffix);
+            let counterparts: Vec<_> = text[start..end].iter().filter(newline).collect();
+            let nearby = text[end..].iter().find(newline);
+            let nearby = nearby.or_else(|| text[..start].iter().rfind(newline));
+            out.extend(text[at..start].iter().copied());
+            let mut number = 0;
+            for char in &new[prefix..new.len() - suffix] {
+                let form = counterparts.get(number).or(counterparts.last()).copied().or(nearby);
+                number += usize::from(newline(&char));
+                out += if newline(&char) { form.unwrap_or(char) } else { char };
+            }
+            out.extend(text[end..at + old.len()].iter().copied());
+            (at, replaced) = (at + old.len(), replaced + 1);
+        }
+        (out, replaced)
+    }
+
+    proptest::proptest! {
+        #![proptest_config(Config { failure_persistence: None, ..Config::default() })]
+        #[test]
+        fn all_matches_are_replaced_as_with_a_look_around_each_and_no_byte_over_the_limit(
+            text in "[ab\r\n]{0,24}",
+            old in "[ab\n]{0,1}[a\n]{1,2}",
+            new in "[ab\n]{0,3}(\r\n|\n|b)?[ab\r\n]{0,3}",
+            bom in proptest::bool::ANY,
+        ) {
+            let (expected, matches) = by_looking_around(&text, &old, &new);
+            let mark = if bom { "\u{feff}" } else { "" };
+            let (text, expected) = (format!("{mark}{text}"), format!("{mark}{expected}"));
+            let size = expected.len() as u64;
+            match replace(&text, &each(&old, &new), size) {
+                Ok(done) => assert_eq!((done.text, done.replaced), (expected, matches)),
+                Err(why) => assert!(matches!(why, Unedited::NotFound) && matches == 0, "{why:?}"),
+            }
+            if matches > 0 && size > 0 {
+                let limit = size - 1;
+                let why = replace(&text, &each(&old, &new), limit).unwrap_err();
+                let Unedited::TooLarge { size: told, limit: most } = why else { panic!("{why:?}") };
+                assert_eq!((told, most), (size, limit));
+            }
+        }
+    }
+
+    #[test]
+    fn one_long_line_takes_no_longer_for_each_match_in_it() {
+        const LENGTH: usize = 1 << 20;
+        let line = "a".repeat(LENGTH);
+        let (edited, replaced) = all(&line, "a", "b");
+        assert!(edited == "b".repeat(LENGTH) && replaced == LENGTH);
+        // A newline near by is looked for only where one is inserted.
+        for (before, after) in [("\r\n", ""), ("", "\r\n")] {
+            let (edited, replaced) = all(&format!("{before}{line}{after}"), "aaaa", "\n");
+            let expected = format!("{before}{}{after}", "\r\n".repeat(LENGTH / 4));
+            assert!(edited == expected && replaced == LENGTH / 4, "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_larger_than_there_is_memory_for_is_measured_and_not_made() {
+        let (text, new) = ("a\r\n".repeat(1 << 16), "b\n".repeat(1 << 19));
+        let inserted = (1 << 16) * (new.len() as u64 + (1 << 19));
+        let size = inserted + (1 << 17);
+        let limit = 1 << 29;
+        let why = replace(&text, &each("a", &new), limit).unwrap_err();
+        assert!(matches!(why, Unedited::TooLarge { size: told, .. } if told == size), "{why:?}");
+    }
+
     fn edit(old: &str, new: &str) -> Edit {
         Edit { old: old.into(), new: new.into(), matches: Matches::One }
     }
 
+    fn each(old: &str, new: &str) -> Edit {
+        Edit { matches: Matches::All, ..edit(old, new) }
+    }
+
+    fn refused(text: &str, old: &str, new: &str) -> Unedited {
+        replace(text, &edit(old, new), u64::MAX).unwrap_err()
+    }
+
     fn edited(text: &str, old: &str, new: &str) -> String {
-        replace(text, &edit(old, new)).unwrap().text
+        replace(text, &edit(old, new), u64::MAX).unwrap().text
     }
 
     fn all(text: &str, old: &str, new: &str) -> (String, usize) {
-        let edit = Edit { matches: Matches::All, ..edit(old, new) };
-        let edited = replace(text, &edit).unwrap();
+        let edited = replace(text, &each(old, new), u64::MAX).unwrap();
         (edited.text, edited.replaced)
     }
 
@@ -258,17 +460,14 @@ mod tests {
     fn a_match_is_literal() {
         assert_eq!(edited("a.c abc", "a.c", "$1 \\0 .*"), "$1 \\0 .* abc");
         assert_eq!(edited("e\u{301} é", "é", "e"), "e\u{301} e");
-        assert!(matches!(replace("a  b", &edit("a b", "x")), Err(Unedited::NotFound)));
-        assert!(matches!(replace("a", &edit("", "x")), Err(Unedited::NotFound)));
+        assert!(matches!(refused("a  b", "a b", "x"), Unedited::NotFound));
+        assert!(matches!(refused("a", "", "x"), Unedited::NotFound));
     }
 
     #[test]
     fn overlapping_occurrences_are_counted_and_not_replaced_twice() {
-        assert!(matches!(
-            replace("aaa", &edit("aa", "b")),
-            Err(Unedited::Ambiguous { matches: 2 })
-        ));
-        assert!(matches!(replace("éé", &edit("é", "b")), Err(Unedited::Ambiguous { matches: 2 })));
+        assert!(matches!(refused("aaa", "aa", "b"), Unedited::Ambiguous { matches: 2 }));
+        assert!(matches!(refused("éé", "é", "b"), Unedited::Ambiguous { matches: 2 }));
         assert_eq!(all("aaaaa", "aa", "b"), ("bba".into(), 2));
         assert_eq!(all("a.a.a", "a", "aa"), ("aa.aa.aa".into(), 3));
     }
@@ -276,10 +475,7 @@ mod tests {
     #[test]
     fn counting_is_as_looking_at_each_place_and_takes_no_longer_than_the_text() {
         let by_looking = |text: &str, old: &str| {
-            let places: Vec<_> = (0..text.len())
-                .filter(|&at| text.as_bytes()[at..].starts_with(old.as_bytes()))
-                .collect();
-            (places.first().copied(), places.len())
+            (0..text.len()).filter(|&at| text.as_bytes()[at..].starts_with(old.as_bytes())).count()
         };
         let letters = |number: usize, length: usize| -> String {
             (0..length).map(|bit| if number >> bit & 1 == 0 { 'a' } else { 'b' }).collect()
@@ -288,11 +484,13 @@ mod tests {
             let text = letters(number, 9);
             for old in (1..=4).flat_map(|length| (0..1 << length).map(move |n| letters(n, length)))
             {
-                assert_eq!(count_overlapping(&text, &old), by_looking(&text, &old), "{text} {old}");
+                let counted = count_overlapping(&text, &old).unwrap();
+                assert_eq!(counted, by_looking(&text, &old), "{text} {old}");
             }
         }
         let (text, old) = ("a".repeat(1 << 20), "a".repeat(1 << 19));
-        assert_eq!(count_overlapping(&text, &old), (Some(0), (1 << 19) + 1));
+        assert_eq!(count_overlapping(&text, &old).unwrap(), (1 << 19) + 1);
+        assert_eq!(count_overlapping(&old, &text).unwrap(), 0);
     }
 
     #[test]
@@ -300,7 +498,7 @@ mod tests {
         assert_eq!(edited("a\r\nb\r\n", "a\nb", "a\nc"), "a\r\nc\r\n");
         assert_eq!(edited("a\nb\n", "a\r\nb", "a\r\nc"), "a\nc\n");
         // A carriage return alone is a char like any other.
-        assert!(matches!(replace("a\r\nb", &edit("a\r", "x")), Err(Unedited::NotFound)));
+        assert!(matches!(refused("a\r\nb", "a\r", "x"), Unedited::NotFound));
         assert_eq!(edited("a\rb", "a\r", "x"), "xb");
     }
 

@@ -8,6 +8,7 @@ mod read;
 mod stream;
 mod version;
 
+use std::collections::TryReserveError;
 use std::io;
 
 pub(crate) use decode::BOM;
@@ -60,9 +61,9 @@ impl From<NotText> for Unread {
 /// Why a file is not read as a text, or not edited.
 #[derive(Debug)]
 pub(crate) enum Unedited {
-    /// It cannot be read.
+    /// It cannot be read, or there is not the memory for it.
     Failed(io::Error),
-    /// It has more bytes than are taken as text.
+    /// It has more bytes than are taken as text, or would have.
     TooLarge { size: u64, limit: u64 },
     /// It is no text.
     NotText(NotText),
@@ -82,5 +83,11 @@ impl From<Unread> for Unedited {
             Unread::NotText(why) => Self::NotText(why),
             Unread::Cancelled => Self::Cancelled,
         }
+    }
+}
+
+impl From<TryReserveError> for Unedited {
+    fn from(_: TryReserveError) -> Self {
+        Self::Failed(io::ErrorKind::OutOfMemory.into())
     }
 }

@@ -100,14 +100,11 @@ impl Read {
         Ok(Text { text: text.to_owned(), bom, newlines, version })
     }
 
-    /// The bytes after `edit`, and how many matches it replaced. A mark before the text is no part
-    /// of it, and stays.
-    pub(crate) fn edited(&self, edit: &Edit) -> Result<(Vec<u8>, usize), Unedited> {
-        let all = decode(&self.bytes).map_err(Unedited::NotText)?;
-        let (text, _) = without_bom(all);
-        let mark = &all[..all.len() - text.len()];
-        let edited = replace(text, edit)?;
-        Ok(([mark, &edited.text].concat().into_bytes(), edited.replaced))
+    /// The bytes after `edit`, if they are at most `limit`, and how many matches it replaced.
+    pub(crate) fn edited(&self, edit: &Edit, limit: u64) -> Result<(Vec<u8>, usize), Unedited> {
+        let text = decode(&self.bytes).map_err(Unedited::NotText)?;
+        let edited = replace(text, edit, limit)?;
+        Ok((edited.text.into_bytes(), edited.replaced))
     }
 }
 

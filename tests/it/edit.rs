@@ -1,5 +1,6 @@
 //! Edits of text files through the one door.
 
+mod bounds;
 mod exact;
 
 use std::path::Path;

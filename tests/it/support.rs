@@ -19,7 +19,7 @@ pub(crate) use child::{as_user, in_own_process, left_out, test_name, this_test, 
 pub(crate) use fences::{
     FenceKind, each_fence, each_fence_on, fence_on, fences_on, offered, open_fence, open_fence_with,
 };
-pub(crate) use host::{LeftOut, Needs, is_root, report, say};
+pub(crate) use host::{LeftOut, Needs, is_root, memory, report, say};
 pub(crate) use sessions::{each_session_on, session_in};
 pub(crate) use snapshot::{Effect, NodeKind, Snapshot};
 pub(crate) use told::{told_by, told_in_full_by};

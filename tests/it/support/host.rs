@@ -78,3 +78,10 @@ fn has_landlock() -> bool {
         .and_then(Ruleset::create)
         .is_ok()
 }
+
+/// The size of this process's memory, in bytes.
+pub(crate) fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}

@@ -14,18 +14,13 @@ use crate::actor;
 use crate::effort::rounds;
 use crate::stop::StopOnDrop;
 use crate::strace;
-use crate::support::{Stage, Tree, file, in_own_process, link, offered, session_in, this_test};
+use crate::support::{
+    Stage, Tree, file, in_own_process, link, memory, offered, session_in, this_test,
+};
 
 const MIB: u64 = 1 << 20;
 /// How much memory there is beside what the process has already.
 const ROOM: u64 = 16 * MIB;
-
-/// The size of this process's memory, in bytes.
-fn memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
-}
 
 #[test]
 fn a_gibibyte_is_read_by_its_window_in_memory_that_does_not_grow_with_it() {
