@@ -88,14 +88,22 @@ impl<'r> Wanted<'r> {
         mut judged: Judged<'c, 1>,
     ) -> Result<Outcome> {
         for last in (0..MOST_ATTEMPTS).rev().map(|left| left == 0) {
-            let mut draft = self.draft(&judged.aiming, &mut judged.targets, change.texts)?;
-            if draft.unwritten.is_some() {
-                draft = draft.rehearsed(&judged.aiming, &mut judged.targets)?.0;
-            }
-            match change.make(judged, |[path], passable| Ok(draft.mutation(path, passable))) {
-                Ok((path, receipt)) => return Ok(draft.outcome(path, receipt, change.texts.diff)),
+            let draft = self.draft(&judged.aiming, &mut judged.targets, change.texts)?;
+            let draft = match draft.unwritten {
+                Some(_) => {
+                    let rehearsed = draft.rehearsed(&judged.aiming, &mut judged.targets);
+                    rehearsed.map(|(draft, _)| draft)
+                }
+                None => Ok(draft),
+            };
+            let made = draft.and_then(|draft| {
+                let write = |[path]: [_; 1], passable| Ok(draft.mutation(path, passable));
+                let (path, receipt) = change.make(judged, write)?;
+                Ok(draft.outcome(path, receipt, change.texts.diff))
+            });
+            match made {
                 Err(error) if error.code() == Code::FsStaleVersion && !last => {}
-                Err(error) => return Err(error),
+                made => return made,
             }
             judged = change.judge([self.path()])?;
         }
@@ -104,6 +112,19 @@ impl<'r> Wanted<'r> {
 }
 
 impl Draft {
+    /// The draft of what is not written, though what is there is as `when` says.
+    fn unwritten(when: Precondition, why: Error) -> Self {
+        Self {
+            contents: Vec::new(),
+            when,
+            parents: Parents::Require,
+            replaced: None,
+            drops_bom: false,
+            before: None,
+            unwritten: Some(why),
+        }
+    }
+
     /// The draft, if it would be written, and where that would be, if that can be told.
     pub(crate) fn rehearsed(
         self,
@@ -200,19 +221,36 @@ fn amend(
         Some(_) => open_seen(aiming, target)?,
         None => aiming.open(target)?,
     };
+    let (stamp, limit) = (snapshot.stamp, terms.most_bytes);
+    let opened = Precondition::Matches { stamp, digest: None };
     let unedited = |why| Error::unedited(aiming.op, path.clone(), why);
-    let read = Read::all(snapshot, terms.most_bytes, &Cancel::never())
-        .map_err(|why| unedited(why.into()))?;
+    if let Err(why) = text::check_size(stamp.size(), limit) {
+        // Whether it is what was seen is told first, and can be said of a file of any size.
+        let when = match seen {
+            Some(seen) => seen.precondition(snapshot).map_err(unedited)?,
+            None => Some(opened),
+        };
+        let when = when.ok_or_else(|| stale(aiming.op, path.clone()))?;
+        return Ok(Draft::unwritten(when, unedited(why)));
+    }
+    let read = match Read::all(snapshot, limit, &Cancel::never()).map_err(Unedited::from) {
+        Ok(read) => read,
+        // It has grown since it was opened, so it is not what was opened.
+        Err(why @ Unedited::TooLarge { .. }) => {
+            return Ok(Draft::unwritten(opened, unedited(why)));
+        }
+        Err(why) => return Err(unedited(why)),
+    };
     if seen.is_some_and(|seen| !seen.is(&read)) {
         return Err(stale(aiming.op, path));
     }
     let when = read.precondition();
-    let (contents, replaced, unwritten) = match read.edited(edit, terms.most_bytes) {
-        Ok((contents, replaced)) => (contents, Some(replaced), None),
-        Err(why) => (read.bytes.clone(), None, Some(unedited(why))),
+    let (contents, replaced) = match read.edited(edit, limit) {
+        Ok((contents, replaced)) => (contents, Some(replaced)),
+        Err(why) => return Ok(Draft::unwritten(when, unedited(why))),
     };
     let (parents, before) = (Parents::Require, terms.diff.map(|_| read.bytes));
-    Ok(Draft { contents, when, parents, replaced, drops_bom: false, before, unwritten })
+    Ok(Draft { contents, when, parents, replaced, drops_bom: false, before, unwritten: None })
 }
 
 /// Opens what was seen. If it is gone, it is no longer what was seen.

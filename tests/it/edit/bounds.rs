@@ -1,14 +1,15 @@
 //! What an edit may make of a file, and what it takes to find out.
 
 use ringfence::{
-    Code, Durability, Effect as Did, Error, Matches, Mode, PolicyService, Session, Settings,
-    TempAreas,
+    Code, Durability, Edit, Effect as Did, Error, Matches, Mode, Outcome, PolicyService, Request,
+    Session, Settings, TempAreas, Version,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{edit, request};
 use crate::support::{
-    Stage, Tree, each_session_on, file, in_own_process, memory, offered, session_in, this_test,
+    Stage, Tree, as_user, each_session_on, file, in_own_process, link, memory, mode, offered,
+    session_in, this_test,
 };
 
 const MIB: usize = 1 << 20;
@@ -30,6 +31,19 @@ fn each_limited_on(tree: &Tree, test: impl Fn(&Stage, &Session)) {
         let session = PolicyService::load(settings).unwrap().session().open().unwrap();
         test(&stage, &session);
     }
+}
+
+/// The version of a file of any size.
+fn version(session: &Session, path: &str) -> Version {
+    let bytes = session.perform(Request::ReadBytes { path: path.into(), most: u64::MAX });
+    let Ok(Outcome::Bytes { version, .. }) = bytes else { panic!("{bytes:?}") };
+    version
+}
+
+fn edit_seen(session: &Session, path: &str, seen: &Version) -> Code {
+    let edit = Edit { old: "a".into(), new: "b".into(), matches: Matches::One };
+    let request = Request::Edit { path: path.into(), edit, seen: Some(seen.clone()) };
+    session.perform(request).unwrap_err().code()
 }
 
 #[test]
@@ -62,6 +76,50 @@ fn an_edit_makes_no_text_that_is_larger_than_one_may_be() {
             assert_eq!(edit(session, path, old, new).unwrap().0.effect, Did::Replaced);
             assert_eq!(std::fs::metadata(stage.root().join(path)).unwrap().len(), MOST);
         }
+    });
+}
+
+#[test]
+fn whether_a_file_is_what_was_seen_is_told_before_its_size() {
+    let tree = Tree::inside([file("f", "a"), file("large", "a large text")]);
+    each_limited_on(&tree, |stage, session| {
+        let (small, large) = (version(session, "f"), version(session, "large"));
+        std::fs::write(stage.root().join("f"), "it has become larger").unwrap();
+        let before = stage.snapshot();
+        assert_eq!(edit_seen(session, "f", &small), Code::FsStaleVersion);
+        assert_eq!(edit_seen(session, "large", &small), Code::FsStaleVersion);
+        assert_eq!(edit_seen(session, "large", &large), Code::FsTooLarge);
+        stage.assert_unchanged(&before);
+        std::fs::remove_file(stage.root().join("large")).unwrap();
+        assert_eq!(edit_seen(session, "large", &large), Code::FsStaleVersion);
+    });
+}
+
+#[test]
+fn whether_a_file_may_be_edited_is_told_before_its_size() {
+    as_user(this_test!(), || {
+        let inside = [
+            file("large", "a large text"),
+            mode("large", 0o444),
+            file("small", "a"),
+            mode("small", 0o444),
+            link("out", "../out/large"),
+        ];
+        let tree = Tree::inside(inside).outside([file("out/large", "a large text")]);
+        each_limited_on(&tree, |stage, session| {
+            let before = stage.snapshot();
+            for (path, code) in [
+                ("large", Code::FsPermissionDenied),
+                ("small", Code::FsPermissionDenied),
+                ("out", Code::FsSandboxDenied),
+            ] {
+                let error = edit(session, path, "a", "more than a text may have").unwrap_err();
+                assert_eq!(error.code(), code, "{path}: {error}");
+            }
+            let seen = version(session, "large");
+            assert_eq!(edit_seen(session, "large", &seen), Code::FsPermissionDenied);
+            stage.assert_unchanged(&before);
+        });
     });
 }
 
