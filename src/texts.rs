@@ -32,7 +32,7 @@ pub(crate) struct Draft {
     replaced: Option<usize>,
     /// A mark stands before the old text and not before the new one.
     drops_bom: bool,
-    /// The bytes that it is compared with, where that is wanted.
+    /// The bytes that it is compared with, where that is wanted and they can be read.
     before: Option<Vec<u8>>,
     /// Why it is not written after all. Said last: whether the file may be changed at all does not
     /// depend on what is in it.
@@ -179,23 +179,21 @@ fn replace(
     // The start of the old file says whether it has a mark, and all of it what differs.
     let most = terms.diff.map_or(text::BOM.len(), |limits| limits.max_bytes.saturating_add(1));
     let (when, before) = match intent {
-        WriteIntent::CreateIfAbsent => (Precondition::Absent, Vec::new()),
-        // One that cannot be read can be replaced all the same, where the fence lets it.
-        WriteIntent::Any => {
-            let old = aiming.open(target).ok();
-            let start = old.and_then(|(_, snapshot)| text::start(&snapshot, most).ok());
-            (Precondition::None, start.unwrap_or_default())
-        }
+        WriteIntent::CreateIfAbsent => (Precondition::Absent, Some(Vec::new())),
+        // One that cannot be read can be replaced all the same, where the fence lets it. Nothing
+        // is told of what was in it.
+        WriteIntent::Any => (Precondition::None, start_if_readable(aiming, target, most)),
         WriteIntent::ReplaceIfVersion(seen) => {
             let (path, snapshot) = open_seen(aiming, target)?;
             let unread = |why| Error::unedited(aiming.op, path.clone(), why);
             let start = text::start(&snapshot, most).map_err(Unedited::Failed).map_err(unread)?;
             match seen.precondition(snapshot).map_err(unread)? {
-                Some(when) => (when, start),
+                Some(when) => (when, Some(start)),
                 None => return Err(stale(aiming.op, path)),
             }
         }
     };
+    let had_bom = before.as_ref().is_some_and(|before| before.starts_with(text::BOM));
     let path = &target[0].shown;
     let too_large = text::check_size(text.len() as u64, terms.most_bytes).err();
     Ok(Draft {
@@ -203,8 +201,8 @@ fn replace(
         when,
         parents: Parents::Create,
         replaced: None,
-        drops_bom: before.starts_with(text::BOM) && !text.as_bytes().starts_with(text::BOM),
-        before: Some(before),
+        drops_bom: had_bom && !text.as_bytes().starts_with(text::BOM),
+        before,
         unwritten: too_large.map(|why| Error::unedited(aiming.op, path.clone(), why)),
     })
 }
@@ -251,6 +249,19 @@ fn amend(
     };
     let (parents, before) = (Parents::Require, terms.diff.map(|_| read.bytes));
     Ok(Draft { contents, when, parents, replaced, drops_bom: false, before, unwritten: None })
+}
+
+/// The first bytes of what is there, and none where nothing is. Nothing if it cannot be read.
+fn start_if_readable(
+    aiming: &Aiming<'_>,
+    target: &mut [Target; 1],
+    most: usize,
+) -> Option<Vec<u8>> {
+    match aiming.open(target) {
+        Ok((_, snapshot)) => text::start(&snapshot, most).ok(),
+        Err(Error::Failed { kind: ErrorKind::NotFound, .. }) => Some(Vec::new()),
+        Err(_) => None,
+    }
 }
 
 /// Opens what was seen. If it is gone, it is no longer what was seen.

@@ -7,7 +7,9 @@ use ringfence::{
     Version, WriteIntent,
 };
 
-use crate::support::{Stage, Tree, dir, each_session_on, file, hard, link, offered};
+use crate::support::{
+    Stage, Tree, as_user, dir, each_session_on, file, hard, link, mode, offered, this_test,
+};
 
 fn write(path: &str, text: &str) -> Request {
     let (path, text) = (path.into(), text.into());
@@ -139,6 +141,21 @@ fn what_differs_is_told_where_it_is_asked_for() {
             panic!("it is written")
         };
         assert!(diff.is_none());
+    });
+}
+
+#[test]
+fn nothing_is_told_of_what_was_in_a_file_that_may_not_be_read() {
+    as_user(this_test!(), || {
+        let tree = Tree::inside([file("f", "\u{feff}old"), mode("f", 0o200)]);
+        each_session_on(&tree, |_, session| {
+            let call = Call::new(write("f", "new")).with_diff(DiffLimits::default());
+            let Ok(Outcome::Written { receipt, diff, .. }) = session.call(call) else {
+                panic!("it may be written")
+            };
+            assert_eq!(receipt.effect, Did::Replaced);
+            assert!(diff.is_none() && !receipt.not_kept.contains(&Lost::Bom), "{diff:?}");
+        });
     });
 }
 
