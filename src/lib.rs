@@ -11,8 +11,8 @@
 //!
 //! ```
 //! use ringfence::{Code, Mode, Parents, Precondition, Request, Session};
-//! # let workspace = std::env::temp_dir().join(format!("ringfence-doc-{}", std::process::id()));
-//! # std::fs::create_dir(&workspace)?;
+//! # let workspace = format!("target/ringfence-doc-{}", std::process::id());
+//! # std::fs::create_dir_all(&workspace)?;
 //! let session = Session::builder().workspace(&workspace).mode(Mode::WorkspaceWrite).build()?;
 //! let write = |path: &str| Request::Write {
 //!     path: path.into(),

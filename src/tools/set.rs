@@ -87,9 +87,8 @@ impl ToolSet {
     /// ```
     /// use ringfence::{CallContext, Mode, Session, ToolSet};
     /// use serde_json::json;
-    /// # let own = format!("ringfence-set-{}", std::process::id());
-    /// # let workspace = std::env::temp_dir().join(own);
-    /// # std::fs::create_dir(&workspace)?;
+    /// # let workspace = format!("target/ringfence-set-{}", std::process::id());
+    /// # std::fs::create_dir_all(&workspace)?;
     /// let session = Session::builder().workspace(&workspace).mode(Mode::WorkspaceWrite).build()?;
     /// let tools = ToolSet::new();
     /// let call = |name, arguments| tools.call(&session, name, arguments, &CallContext::default());
