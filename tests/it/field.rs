@@ -30,8 +30,6 @@ use Shown::{By, InPart, Not};
 
 const RUNNER: &str = "commands go through a runner, which is no part of it so far";
 const PROTECTED: &str = "protected places are no part of a fence so far";
-const LOST_MARK: &str = "a mark that a whole overwrite leaves out is not told so far";
-const APPROVAL: &str = "nobody is asked for an approval so far";
 const MIXED_ENDS: &str =
     "where a file mixes line ends, one that was removed comes back as those around it";
 const DENIED_KEY: &str = "a denial names the path that was asked for and no place";
@@ -68,7 +66,7 @@ const CASES: &[(&str, Shown)] = &[
     ("F-011", By(&[KEEPS_ENDS])),
     ("F-012", By(&[KEEPS_ENDS])),
     ("F-013", InPart(&["field::bytes::an_edit_is_undone_by_its_inverse"], MIXED_ENDS)),
-    ("F-014", InPart(&[MARK], LOST_MARK)),
+    ("F-014", By(&[MARK, "provider::a_mark_that_a_new_text_drops_is_named"])),
     ("F-015", By(&[MARK])),
     ("F-016", By(&[MARK])),
     ("F-017", By(&["field::bytes::the_first_line_is_matched_without_the_mark_before_it"])),
@@ -96,7 +94,13 @@ const CASES: &[(&str, Shown)] = &[
     ("F-029", By(&["field::kept::what_is_written_is_told_so_though_its_directory_is_not_synced"])),
     ("F-030", By(&[LINKS_INSIDE])),
     ("F-031", By(&[LINKS_INSIDE])),
-    ("F-032", By(&["field::raced::what_somebody_has_added_since_it_was_read_is_not_lost"])),
+    (
+        "F-032",
+        By(&[
+            "field::raced::what_somebody_has_added_since_it_was_read_is_not_lost",
+            "tools::observation::what_another_has_changed_since_is_stale_until_it_is_read_again",
+        ]),
+    ),
     ("F-033", By(&["field::raced::two_who_edit_one_file_lose_nothing"])),
     ("F-034", By(&[OUTSIDE])),
     ("F-035", By(&[OUTSIDE])),
@@ -110,7 +114,10 @@ const CASES: &[(&str, Shown)] = &[
     ("F-043", By(&[OUTSIDE])),
     (
         "F-044",
-        InPart(&["field::places::a_change_through_a_link_tells_the_path_and_the_place"], APPROVAL),
+        By(&[
+            "field::places::a_change_through_a_link_tells_the_path_and_the_place",
+            "escalation::a_person_is_shown_where_a_link_leads_and_nothing_else_is_written",
+        ]),
     ),
     ("F-045", By(&[OTHER_NAMES])),
     ("F-046", By(&[OTHER_NAMES])),
