@@ -276,8 +276,10 @@ mod tests {
         let required = Required { at_least: Enforcement::Checked, kind: None };
         let areas = Areas::open(WORKSPACE, &scene.workspace, &TempAreas::none(), required);
         let bounds = Bounds::of(Mode::WorkspaceWrite, areas.unwrap()).unwrap();
-        for offer in platform::survey(bounds.roots().unwrap(), Options::default()) {
-            let Ok(fence) = offer.fence else { continue };
+        let offers = platform::survey(bounds.roots().unwrap(), Options::default());
+        let fences: Vec<_> = offers.filter_map(|offer| offer.fence.ok()).collect();
+        assert!(!fences.is_empty(), "a walk is offered everywhere");
+        for fence in fences {
             let asked = |moves| scene.asked(fence.as_ref(), &bounds, moves);
             assert_eq!(asked(0), (1, None));
             assert_eq!(asked(8), (9, None));

@@ -20,16 +20,15 @@ pub(crate) struct Asking<'a> {
     pub(crate) session: &'a str,
     pub(crate) call: &'a Call,
     pub(crate) approver: Option<&'a dyn Approver>,
-    pub(crate) texts: TextTerms,
+    pub(crate) texts: TextTerms<'a>,
 }
 
 impl Asking<'_> {
     /// Returns the policy of this one call, if a person has allowed it. Each step that fails ends
     /// it, and nothing is changed or asked after that.
-    pub(crate) fn escalate(&self, policy: &Policy, escalation: Escalation) -> Result<Policy> {
-        let Escalation { to, justification } = escalation;
-        let mut record = audit::Asked::begin(policy.mode(), to, &justification);
-        let result = self.steps(policy, Escalation { to, justification }, &mut record);
+    pub(crate) fn escalate(&self, policy: &Policy, escalation: &Escalation) -> Result<Policy> {
+        let mut record = audit::Asked::begin(policy.mode(), escalation);
+        let result = self.steps(policy, escalation, &mut record);
         record.end(&result);
         result
     }
@@ -37,7 +36,7 @@ impl Asking<'_> {
     fn steps(
         &self,
         policy: &Policy,
-        Escalation { to, justification }: Escalation,
+        Escalation { to, justification }: &Escalation,
         record: &mut audit::Asked,
     ) -> Result<Policy> {
         let refuse = |why| Err(Error::Escalation(why));
@@ -47,7 +46,7 @@ impl Asking<'_> {
         if justification.trim().is_empty() {
             return refuse(Unescalated::BlankJustification);
         }
-        let wider = Wider::than(policy, to)?;
+        let wider = Wider::than(policy, *to)?;
         let (subject, draft) = self.preflight(wider.bounds(), &wanted)?;
         let Some(approver) = self.approver else { return refuse(Unescalated::NoApprover) };
         if self.call.agent == Agent::None {
@@ -58,7 +57,7 @@ impl Asking<'_> {
             call: self.call.id.clone(),
             tool: self.call.tool.clone(),
             from: policy.mode(),
-            to,
+            to: *to,
             subject,
             justification: shown(justification),
             diff: draft.diff(self.texts.diff),
@@ -84,12 +83,11 @@ impl Asking<'_> {
 }
 
 /// As much of a justification as a person can be expected to read.
-fn shown(mut justification: String) -> String {
-    if let Some((end, _)) = justification.char_indices().nth(MOST_CHARS) {
-        justification.truncate(end);
-        justification.push('…');
+fn shown(justification: &str) -> String {
+    match justification.char_indices().nth(MOST_CHARS) {
+        Some((end, _)) => format!("{}…", &justification[..end]),
+        None => justification.to_owned(),
     }
-    justification
 }
 
 #[cfg(test)]
@@ -99,8 +97,8 @@ mod tests {
     #[test]
     fn a_justification_is_cut_after_a_whole_char_and_says_so() {
         let just = "é".repeat(MOST_CHARS);
-        assert_eq!(shown(just.clone()), just);
-        assert_eq!(shown(just.clone() + "a"), just.clone() + "…");
-        assert_eq!(shown(just.repeat(9)), just + "…");
+        assert_eq!(shown(&just), just);
+        assert_eq!(shown(&(just.clone() + "a")), just.clone() + "…");
+        assert_eq!(shown(&just.repeat(9)), just + "…");
     }
 }

@@ -16,7 +16,7 @@ use crate::call::Call;
 use crate::error::{Code, Denial, Error, Layer, Result, Unescalated};
 use crate::mode::Mode;
 use crate::observation::Seen;
-use crate::policy::Policy;
+use crate::policy::{Escalation, Policy};
 use crate::request::{Outcome, Request};
 
 const AUDIT: &str = "ringfence::audit";
@@ -62,21 +62,11 @@ enum Stage {
 
 impl Record {
     pub(crate) fn begin(request: &Request) -> Self {
-        let bytes = match request {
-            Request::Write { contents, .. } => Some(contents.len() as u64),
-            Request::WriteText { text, .. } => Some(text.len() as u64),
-            Request::Read { .. }
-            | Request::ReadText { .. }
-            | Request::StreamText { .. }
-            | Request::ReadBytes { .. }
-            | Request::Resolve { .. }
-            | Request::Stat { .. }
-            | Request::List { .. }
-            | Request::Edit { .. }
-            | Request::CreateDir { .. }
-            | Request::Remove { .. }
-            | Request::Rename { .. }
-            | Request::Symlink { .. } => None,
+        // What a text comes to is told by its receipt.
+        let bytes = if let Request::Write { contents, .. } = request {
+            Some(contents.len() as u64)
+        } else {
+            None
         };
         Self { begun: Instant::now(), bytes, stage: Stage::Begun }
     }
@@ -101,8 +91,7 @@ impl Record {
         match result {
             Ok(Outcome::Changed { receipt, .. }) => self.done(receipt, self.bytes),
             Ok(Outcome::Written { receipt, .. }) => {
-                let edited = receipt.after.as_ref().map(Stamp::size);
-                self.done(receipt, self.bytes.or(edited));
+                self.done(receipt, receipt.after.as_ref().map(Stamp::size));
             }
             Ok(
                 Outcome::Opened { .. }
@@ -221,7 +210,7 @@ enum Step {
 }
 
 impl Asked {
-    pub(crate) fn begin(from: Mode, to: Mode, justification: &str) -> Self {
+    pub(crate) fn begin(from: Mode, Escalation { to, justification }: &Escalation) -> Self {
         let justification: String = justification.chars().take(MOST_CHARS).collect();
         event!(event = "escalation/asked", %from, %to, subject = "operation", ?justification);
         Self { step: Step::Wished }

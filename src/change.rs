@@ -18,7 +18,7 @@ pub(crate) struct Change<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) fence: Option<&'a dyn Fence>,
     pub(crate) terms: &'a Terms,
-    pub(crate) texts: TextTerms,
+    pub(crate) texts: TextTerms<'a>,
     /// Whether the places were looked at before anything is decided, as those of tools are.
     pub(crate) has_looked: bool,
 }

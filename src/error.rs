@@ -338,7 +338,8 @@ impl fmt::Display for Code {
     }
 }
 
-/// What lies behind [`Code::FsIoError`] or [`Code::SandboxEscalationInvalid`]. `Display` gives its stable token.
+/// What lies behind [`Code::FsIoError`] or [`Code::SandboxEscalationInvalid`]. `Display` gives its
+/// stable token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
 #[non_exhaustive]
 pub enum Reason {

@@ -52,6 +52,7 @@ mod reading;
 mod request;
 mod service;
 mod session;
+mod spelling;
 mod survey;
 mod target;
 mod text;
@@ -76,6 +77,7 @@ pub use ringfence_platform::{
 };
 pub use service::PolicyService;
 pub use session::Session;
+pub use spelling::spelled;
 pub use survey::{Boundary, survey};
 pub use text::{
     Diff, DiffLimits, Edit, Hunk, Lines, Matches, Newlines, NotText, Part, Text, TextStream,

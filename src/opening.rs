@@ -132,8 +132,8 @@ impl SessionOptions {
     ///
     /// # Errors
     ///
-    /// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) if its working directory is not absolute,
-    /// not an existing directory, or lies beneath the temp directory of the service;
+    /// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) if its working directory is not
+    /// absolute, is no existing directory, or lies beneath the temp directory of the service;
     /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the service is closed, or
     /// the host cannot give the required enforcement there.
     pub fn open(self) -> Result<Session> {

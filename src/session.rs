@@ -174,8 +174,9 @@ impl Session {
             audit::judged_under(&span, mode);
             let policy = Policy::resolve(mode, self.areas(&standing)?)?;
             self.gate.hold(&mut call, &policy)?;
-            let texts = TextTerms { most_bytes: standing.max_text_bytes, diff: call.diff };
-            let policy = self.escalated(&mut call, policy, texts)?;
+            let (most_bytes, cancel, diff) = (standing.max_text_bytes, &call.cancel, call.diff);
+            let texts = TextTerms { cancel, most_bytes, diff };
+            let policy = self.escalated(&call, policy, texts)?;
             let fence = policy.bounds().fence()?;
             let (cancel, durability) = (call.cancel.clone(), standing.durability);
             let change = Change {
@@ -207,8 +208,8 @@ impl Session {
 
     /// The policy of this one call. Nobody is asked for what would be refused anyway, so what was
     /// seen of the file comes first.
-    fn escalated(&self, call: &mut Call, policy: Policy, texts: TextTerms) -> Result<Policy> {
-        match call.escalation.take() {
+    fn escalated(&self, call: &Call, policy: Policy, texts: TextTerms<'_>) -> Result<Policy> {
+        match &call.escalation {
             None => Ok(policy),
             Some(escalation) => {
                 let approver = self.approver.as_deref();

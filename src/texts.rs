@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ringfence_platform::{
-    Cancel, Effect, ErrorKind, Lost, Mutation, Parents, Precondition, Receipt, RootedPath, Snapshot,
+    Effect, ErrorKind, Lost, Mutation, Parents, Precondition, Receipt, RootedPath, Snapshot,
 };
 
 use crate::aiming::{Aiming, passable};
@@ -73,7 +73,7 @@ impl<'r> Wanted<'r> {
         &self,
         aiming: &Aiming<'_>,
         target: &mut [Target; 1],
-        terms: TextTerms,
+        terms: TextTerms<'_>,
     ) -> Result<Draft> {
         match self {
             Self::Text { text, intent, .. } => replace(aiming, target, text, intent, terms),
@@ -174,7 +174,7 @@ fn replace(
     target: &mut [Target; 1],
     text: &str,
     intent: &WriteIntent,
-    terms: TextTerms,
+    terms: TextTerms<'_>,
 ) -> Result<Draft> {
     // The start of the old file says whether it has a mark, and all of it what differs.
     let most = terms.diff.map_or(text::BOM.len(), |limits| limits.max_bytes.saturating_add(1));
@@ -187,7 +187,7 @@ fn replace(
             let (path, snapshot) = open_seen(aiming, target)?;
             let unread = |why| Error::unedited(aiming.op, path.clone(), why);
             let start = text::start(&snapshot, most).map_err(Unedited::Failed).map_err(unread)?;
-            match seen.precondition(snapshot).map_err(unread)? {
+            match seen.precondition(snapshot, terms.cancel).map_err(unread)? {
                 Some(when) => (when, Some(start)),
                 None => return Err(stale(aiming.op, path)),
             }
@@ -213,7 +213,7 @@ fn amend(
     target: &mut [Target; 1],
     edit: &Edit,
     seen: Option<&Version>,
-    terms: TextTerms,
+    terms: TextTerms<'_>,
 ) -> Result<Draft> {
     let (path, snapshot) = match seen {
         Some(_) => open_seen(aiming, target)?,
@@ -225,13 +225,13 @@ fn amend(
     if let Err(why) = text::check_size(stamp.size(), limit) {
         // Whether it is what was seen is told first, and can be said of a file of any size.
         let when = match seen {
-            Some(seen) => seen.precondition(snapshot).map_err(unedited)?,
+            Some(seen) => seen.precondition(snapshot, terms.cancel).map_err(unedited)?,
             None => Some(opened),
         };
         let when = when.ok_or_else(|| stale(aiming.op, path.clone()))?;
         return Ok(Draft::unwritten(when, unedited(why)));
     }
-    let read = match Read::all(snapshot, limit, &Cancel::never()).map_err(Unedited::from) {
+    let read = match Read::all(snapshot, limit, terms.cancel).map_err(Unedited::from) {
         Ok(read) => read,
         // It has grown since it was opened, so it is not what was opened.
         Err(why @ Unedited::TooLarge { .. }) => {

@@ -180,8 +180,8 @@ pub struct Terms {
     pub cancel: Cancel,
     /// What is synced.
     pub durability: Durability,
-    /// Where the file of a [`Mutation::Write`] must be, as [`Fence::rehearse`](crate::Fence::rehearse)
-    /// told it: if the directory that is pinned for the change is elsewhere by then, that is
+    /// Where the file of a [`Mutation::Write`] must be, as
+    /// [`Fence::rehearse`](crate::Fence::rehearse) told it: if the directory that is pinned for the change is elsewhere by then, that is
     /// [`ErrorKind::Stale`]. With any other change it is [`ErrorKind::Unsupported`].
     pub at: Option<PathBuf>,
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use ringfence::{
-    Assurance, Boundary, Confinement, Enforcement, Gap, Mode, Resolution, Roots, TempAreas, survey,
-    writable_roots,
+    Assurance, Boundary, Confinement, Enforcement, Gap, Mode, Resolution, Roots, TempAreas,
+    spelled, survey, writable_roots,
 };
 use serde_json::{Map, Value, json};
 
 use super::Failure;
-use super::render::{Renderer, print, spelled, tokens, with_causes};
+use super::render::{Renderer, print, tokens, with_causes};
 
 /// What was found out.
 struct Report {
@@ -89,7 +89,10 @@ impl Report {
     }
 
     fn object(&self) -> Map<String, Value> {
-        let roots = self.roots.iter().map(|root| spelled("path", root.path().as_os_str()));
+        let roots = self
+            .roots
+            .iter()
+            .map(|root| spelled("path", root.path().as_os_str().as_encoded_bytes()));
         let fences = self.boundaries.iter().map(|boundary| {
             let (level, gaps, error) = match &boundary.assurance {
                 Ok(Assurance { level, gaps, .. }) => {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use ringfence::{
     Assurance, Code, Denial, Enforcement, Entry, Error, Kind, Lost, Outcome, Receipt, Snapshot,
+    spelled,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,8 +36,8 @@ impl Renderer {
             Outcome::Opened { path, snapshot: Snapshot { mut file, .. } } => {
                 let mut contents = Vec::new();
                 file.read_to_end(&mut contents).map_err(Failure::Input)?;
-                let mut object = spelled("path", path.as_os_str());
-                object.extend(text("contents", &contents));
+                let mut object = spelled("path", path.as_os_str().as_encoded_bytes());
+                object.extend(spelled("contents", &contents));
                 self.object(object)
             }
             Outcome::Listed { entries, .. } if !self.json => {
@@ -44,17 +45,17 @@ impl Renderer {
                 print(lines.as_bytes())
             }
             Outcome::Listed { path, entries } => {
-                let mut object = spelled("path", path.as_os_str());
+                let mut object = spelled("path", path.as_os_str().as_encoded_bytes());
                 object.insert("entries".into(), entries.iter().map(listed).collect());
                 self.object(object)
             }
             Outcome::Changed { path, receipt } if self.json => {
-                let mut object = spelled("path", path.as_os_str());
+                let mut object = spelled("path", path.as_os_str().as_encoded_bytes());
                 object.extend(received(&receipt));
                 self.object(object)
             }
             Outcome::Written { path, receipt, replaced, .. } if self.json => {
-                let mut object = spelled("path", path.as_os_str());
+                let mut object = spelled("path", path.as_os_str().as_encoded_bytes());
                 object.extend(received(&receipt));
                 object.extend(replaced.map(|replaced| ("replaced".to_owned(), replaced.into())));
                 self.object(object)
@@ -164,15 +165,17 @@ fn refusal(error: &Error) -> Value {
     }
     match error {
         Error::Denied(Denial { path, mode, roots, narrowest, by, .. }) => {
-            object.extend(spelled("path", path.as_os_str()));
+            object.extend(spelled("path", path.as_os_str().as_encoded_bytes()));
             object.insert("mode".into(), mode.as_str().into());
-            let roots = roots.iter().map(|root| spelled("path", root.as_os_str()).into());
+            let roots = roots
+                .iter()
+                .map(|root| spelled("path", root.as_os_str().as_encoded_bytes()).into());
             object.insert("roots".into(), Value::Array(roots.collect()));
             object.insert("narrowest".into(), narrowest.map(|mode| mode.as_str()).into());
             object.insert("by".into(), by.to_string().into());
         }
         Error::Failed { path, .. } | Error::WrongFence { path, .. } => {
-            object.extend(spelled("path", path.as_os_str()));
+            object.extend(spelled("path", path.as_os_str().as_encoded_bytes()));
         }
         Error::Unavailable { .. } | Error::PolicyInvalid { .. } | _ => {}
     }
@@ -204,7 +207,7 @@ fn received(receipt: &Receipt) -> Map<String, Value> {
 }
 
 fn listed(entry: &Entry) -> Value {
-    let mut object = spelled("name", &entry.name);
+    let mut object = spelled("name", entry.name.as_encoded_bytes());
     let kind = match entry.kind {
         Kind::File => "file",
         Kind::Dir => "directory",
@@ -223,32 +226,9 @@ fn line(name: &OsStr) -> String {
     }
 }
 
-pub(super) fn spelled(key: &str, name: &OsStr) -> Map<String, Value> {
-    text(key, name.as_encoded_bytes())
-}
-
-/// Text as it is. Where bytes are no UTF-8 the text is a likeness, and `<key>_hex` has the bytes.
-fn text(key: &str, bytes: &[u8]) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert(key.to_owned(), String::from_utf8_lossy(bytes).into());
-    if std::str::from_utf8(bytes).is_err() {
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        object.insert(format!("{key}_hex"), hex.into());
-    }
-    object
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_that_is_no_utf8_is_lossless_in_json() {
-        let object = Value::Object(text("name", b"a\xff"));
-        assert_eq!(object, json!({ "name": "a\u{fffd}", "name_hex": "61ff" }));
-        let object = Value::Object(spelled("name", OsStr::new("b\n")));
-        assert_eq!(object, json!({ "name": "b\n" }));
-    }
 
     #[test]
     fn a_listed_name_stays_on_its_line() {

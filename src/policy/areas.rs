@@ -112,7 +112,8 @@ impl Areas {
     pub(crate) fn now(&self) -> Result<Arc<Set>> {
         self.at_its_place()?;
         let set = self.last_seen();
-        if set.places.iter().all(|place| place.is_there(&self.reader)) {
+        // The first is the workspace.
+        if set.places.iter().skip(1).all(|place| place.is_there(&self.reader)) {
             return Ok(set);
         }
         let smaller = Arc::new(set.without_lost(&self.reader)?);

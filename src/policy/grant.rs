@@ -43,8 +43,8 @@ impl Grant {
         self.mode
     }
 
-    /// Makes `mutation` through `fence`, which must be on this grant's roots, and at its place if it
-    /// is for one alone.
+    /// Makes `mutation` through `fence`, which must be on this grant's roots, and at its place if
+    /// it is for one alone.
     pub(crate) fn spend(
         self,
         fence: &dyn Fence,

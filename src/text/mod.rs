@@ -11,6 +11,8 @@ mod version;
 use std::collections::TryReserveError;
 use std::io;
 
+use ringfence_platform::Cancel;
+
 pub(crate) use decode::BOM;
 pub use decode::{Newlines, NotText};
 pub use diff::{Diff, DiffLimits, Hunk, Lines, Part};
@@ -22,7 +24,9 @@ pub use version::Version;
 
 /// On what terms a text is written or edited.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TextTerms {
+pub(crate) struct TextTerms<'a> {
+    /// Cancels what is read for it.
+    pub(crate) cancel: &'a Cancel,
     /// The most bytes that are taken as one text.
     pub(crate) most_bytes: u64,
     /// Whether it is told what differs.

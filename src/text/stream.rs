@@ -17,8 +17,8 @@ const PIECE: usize = 64 * 1024;
 /// Where a piece ends means nothing, but no char is cut. Line ends are as they are, and the one
 /// mark that may stand before the text is left out. A file of any size is read, in constant memory,
 /// and it is looked through to its end: what has been handed out stands, though the file turns out
-/// to be no text further on, or the call that opened it is cancelled, which is looked at before each
-/// piece. After an error there is nothing more.
+/// to be no text further on, or the call that opened it is cancelled, which is looked at before
+/// each piece. After an error there is nothing more.
 #[derive(Debug)]
 pub struct TextStream {
     snapshot: Snapshot,

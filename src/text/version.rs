@@ -3,13 +3,16 @@
 use std::io::{self, Read as _};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringfence_platform::{Digest, Hasher, Precondition, Snapshot, Stamp};
+use ringfence_platform::{Cancel, Digest, Hasher, Precondition, Snapshot, Stamp};
 
 use super::{Read, Unedited};
 
 /// How long before it was read a file must have changed last, for its stamp to be proof of its
 /// bytes: longer than a tick of any file system's clock.
 const SETTLED: Duration = Duration::from_secs(2);
+
+/// How much of a file is read at a time, in bytes.
+const PIECE: usize = 64 * 1024;
 
 /// A version of a file: its stamp and, if it was read or written, a digest of all its bytes.
 /// Opaque, and good within one boot of one host.
@@ -67,7 +70,8 @@ impl Version {
     /// it.
     pub(crate) fn precondition(
         &self,
-        snapshot: Snapshot,
+        mut snapshot: Snapshot,
+        cancel: &Cancel,
     ) -> Result<Option<Precondition>, Unedited> {
         let now = snapshot.stamp;
         let digest = match self.0 {
@@ -75,11 +79,7 @@ impl Version {
             Seen::Stamp(stamp) if stamp == now => None,
             Seen::Stamp(_) | Seen::Changing => return Ok(None),
             Seen::Whole { digest, .. } => {
-                let mut hasher = Hashed(Hasher::default());
-                // One that grows is another, and is not read for as long as it does.
-                let mut bytes = snapshot.file.take(now.size().saturating_add(1));
-                io::copy(&mut bytes, &mut hasher).map_err(Unedited::Failed)?;
-                if hasher.0.finish() != digest {
+                if digest_of(&mut snapshot, cancel)? != digest {
                     return Ok(None);
                 }
                 Some(digest)
@@ -89,17 +89,22 @@ impl Version {
     }
 }
 
-/// Takes bytes for nothing but their digest.
-struct Hashed(Hasher);
-
-impl io::Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+/// The digest of a file, or of its first bytes: one that grows is another, and is not read for as
+/// long as it does.
+fn digest_of(snapshot: &mut Snapshot, cancel: &Cancel) -> Result<Digest, Unedited> {
+    let mut hasher = Hasher::default();
+    let mut bytes = snapshot.file.by_ref().take(snapshot.stamp.size().saturating_add(1));
+    let mut piece = vec![0; PIECE];
+    loop {
+        if cancel.is_cancelled() {
+            return Err(Unedited::Cancelled);
+        }
+        match bytes.read(&mut piece) {
+            Ok(0) => return Ok(hasher.finish()),
+            Ok(read) => hasher.update(&piece[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Unedited::Failed(error)),
+        }
     }
 }
 
@@ -155,5 +160,18 @@ mod tests {
         assert!(!is_settled(&stamp, changed + two_seconds - Duration::from_nanos(1)));
         assert!(!is_settled(&stamp, changed - two_seconds), "a clock that is behind");
         assert!(!is_settled(&stamp, UNIX_EPOCH - two_seconds), "or nowhere near");
+    }
+
+    #[test]
+    fn a_file_is_not_compared_for_a_call_that_is_cancelled() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let open = || ReadOnly::open().unwrap().open_file(&path).unwrap();
+        let bytes = Read::all(open(), u64::MAX, &Cancel::never()).unwrap().bytes;
+        let version = Version::written(open().stamp, &bytes);
+        assert!(version.precondition(open(), &Cancel::never()).unwrap().is_some());
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let cancelled = version.precondition(open(), &cancel);
+        assert!(matches!(cancelled, Err(Unedited::Cancelled)), "{cancelled:?}");
     }
 }

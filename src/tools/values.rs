@@ -1,8 +1,8 @@
 //! The same as the texts, for a program.
 
-use std::ffi::OsStr;
-
 use serde_json::{Map, Value, json};
+
+use crate::spelling::spelled;
 
 use super::answer::{Answer, Change, Found, Listed};
 use super::failure::Failure;
@@ -17,7 +17,7 @@ pub(super) fn answer(answer: &Answer) -> Value {
                 .iter()
                 .map(|Line { number, text }| json!({ "number": number, "text": text }))
                 .collect();
-            let mut object = spelled("path", path.as_os_str());
+            let mut object = spelled("path", path.as_os_str().as_encoded_bytes());
             object.insert("offset".into(), (*offset).into());
             object.insert("lines".into(), lines.into());
             object.insert("totalLines".into(), (*total).into());
@@ -25,7 +25,7 @@ pub(super) fn answer(answer: &Answer) -> Value {
         }
         Answer::Change(Change { path, operation, replaced, not_kept, diff }) => {
             let not_kept: Vec<_> = not_kept.iter().map(ToString::to_string).collect();
-            let mut object = spelled("path", path.as_os_str());
+            let mut object = spelled("path", path.as_os_str().as_encoded_bytes());
             object.insert("operation".into(), operation.as_str().into());
             object.extend(replaced.map(|count| ("replaced".to_owned(), count.into())));
             object.insert("notKept".into(), not_kept.into());
@@ -33,7 +33,7 @@ pub(super) fn answer(answer: &Answer) -> Value {
             object.into()
         }
         Answer::Entries { path, page: Page { entries, total, .. } } => {
-            let mut object = spelled("path", path.as_os_str());
+            let mut object = spelled("path", path.as_os_str().as_encoded_bytes());
             object.insert("entries".into(), entries.iter().map(listed).collect());
             object.insert("total".into(), (*total).into());
             object.into()
@@ -50,7 +50,7 @@ pub(super) fn failure(failure: &Failure) -> Value {
 }
 
 fn listed(Listed { name, kind }: &Listed) -> Value {
-    let mut object = spelled("name", name);
+    let mut object = spelled("name", name.as_encoded_bytes());
     object.insert("kind".into(), kind.as_str().into());
     match kind {
         Found::File { size } => {
@@ -59,21 +59,6 @@ fn listed(Listed { name, kind }: &Listed) -> Value {
         Found::Directory | Found::Other => {}
     }
     object.into()
-}
-
-fn spelled(key: &str, name: &OsStr) -> Map<String, Value> {
-    text(key, name.as_encoded_bytes())
-}
-
-/// Text as it is. Where bytes are no UTF-8 the text is a likeness, and `<key>_hex` has the bytes.
-fn text(key: &str, bytes: &[u8]) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert(key.to_owned(), String::from_utf8_lossy(bytes).into());
-    if std::str::from_utf8(bytes).is_err() {
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        object.insert(format!("{key}_hex"), hex.into());
-    }
-    object
 }
 
 #[cfg(test)]
@@ -144,14 +129,6 @@ mod tests {
                 "total": 4,
             })
         );
-    }
-
-    #[test]
-    fn a_name_that_is_no_utf_8_is_lossless() {
-        let name = Value::Object(text("name", b"a\xff"));
-        assert_eq!(name, json!({ "name": "a\u{fffd}", "name_hex": "61ff" }));
-        let name = Value::Object(text("name", "a\u{fffd}".as_bytes()));
-        assert_eq!(name, json!({ "name": "a\u{fffd}" }));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
-const ALLOWED: [(&str, &[&str]); 26] = [
+const ALLOWED: [(&str, &[&str]); 27] = [
     ("aiming", &["error", "lexical", "mode", "policy", "request", "target"]),
     (
         "asking",
@@ -54,11 +54,12 @@ const ALLOWED: [(&str, &[&str]); 26] = [
             "turn",
         ],
     ),
+    ("spelling", &[]),
     ("survey", &[]),
     ("target", &["error", "physical", "reader", "request"]),
     ("text", &[]),
     ("texts", &["aiming", "change", "error", "request", "target", "text"]),
-    ("tools", &["call", "error", "mode", "policy", "request", "session", "text"]),
+    ("tools", &["call", "error", "mode", "policy", "request", "session", "spelling", "text"]),
     ("turn", &[]),
 ];
 

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::fork::forked;
 use crate::support::{
-    FenceKind, Person, Stage, Tree, each_session_on, file, in_own_process, link, offered,
-    this_test, told_by, told_in_full_by,
+    FenceKind, Person, Stage, Tree, builder_in, each_session_on, file, in_own_process, link,
+    offered, this_test, told_by, told_in_full_by,
 };
 
 fn tree() -> Tree {
@@ -195,13 +195,8 @@ fn a_change_of_what_was_not_seen_is_told_as_any_other() {
 }
 
 fn asking(kind: FenceKind, stage: &Stage, person: &Arc<Person>) -> Session {
-    Session::builder()
-        .workspace(stage.root())
-        .temps(TempAreas::none())
-        .exactly(kind.resolution, kind.confinement)
-        .approver(Arc::<Person>::clone(person))
-        .build()
-        .unwrap()
+    let builder = builder_in(stage.root(), Mode::ReadOnly, kind);
+    builder.approver(Arc::<Person>::clone(person)).build().unwrap()
 }
 
 #[test]

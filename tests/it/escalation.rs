@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ringfence::{
-    Answer, Approval, Approver, Call, Cancel, Code, Durability, Edit, Enforcement, Error,
-    Escalation, Matches, Mode, Outcome, Parents, Question, Reason, Request, Session, Subject,
-    TempAreas, WriteIntent,
+    Answer, Approval, Approver, Call, Cancel, Code, Edit, Enforcement, Error, Escalation, Matches,
+    Mode, Outcome, Parents, Question, Reason, Request, Session, Subject, TempAreas, WriteIntent,
 };
 
 use crate::effort::rounds;
-use crate::support::{FenceKind, Person, Stage, Tree, dir, file, link, offered, while_exchanging};
+use crate::support::{
+    FenceKind, Person, Stage, Tree, builder_in, dir, file, link, offered, while_exchanging,
+};
 
 fn stage() -> Stage {
     let inside = [
@@ -25,15 +26,8 @@ fn stage() -> Stage {
 }
 
 fn session(stage: &Stage, mode: Mode, person: &Arc<Person>, kind: FenceKind) -> Session {
-    Session::builder()
-        .workspace(stage.root())
-        .temps(TempAreas::none())
-        .mode(mode)
-        .durability(Durability::None)
-        .exactly(kind.resolution, kind.confinement)
-        .approver(Arc::<Person>::clone(person))
-        .build()
-        .unwrap()
+    let builder = builder_in(stage.root(), mode, kind);
+    builder.approver(Arc::<Person>::clone(person)).build().unwrap()
 }
 
 fn write(path: impl AsRef<Path>, text: &str) -> Request {

@@ -9,12 +9,10 @@ mod sessions;
 
 use std::sync::Arc;
 
-use ringfence::{
-    CallContext, Durability, Mode, Session, SessionBuilder, TempAreas, ToolResult, ToolSet,
-};
+use ringfence::{CallContext, Mode, Session, SessionBuilder, ToolResult, ToolSet};
 use serde_json::Value;
 
-use crate::support::{FenceKind, Person, Stage, Tree, offered};
+use crate::support::{FenceKind, Person, Stage, Tree, builder_in, offered};
 
 /// A session and the tools that its agent was given.
 #[derive(Debug)]
@@ -57,12 +55,7 @@ impl Agent {
 }
 
 fn builder(stage: &Stage, mode: Mode, kind: FenceKind) -> SessionBuilder {
-    Session::builder()
-        .workspace(stage.root())
-        .temps(TempAreas::none())
-        .mode(mode)
-        .durability(Durability::None)
-        .exactly(kind.resolution, kind.confinement)
+    builder_in(stage.root(), mode, kind)
 }
 
 #[track_caller]

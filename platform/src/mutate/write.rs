@@ -64,8 +64,8 @@ impl<R: Resolve> Write<'_, R> {
         Err(Fault::new(ErrorKind::Busy))
     }
 
-    /// Fails if [`make`](Self::make) would, with what that would fail with first; else says where the
-    /// file would be. Changes nothing, and waits for nobody.
+    /// Fails if [`make`](Self::make) would, with what that would fail with first; else says where
+    /// the file would be. Changes nothing, and waits for nobody.
     pub(super) fn rehearse(&self) -> Whereabouts {
         let Self { act, path, .. } = self;
         let root = act.held.root(path.root)?;

@@ -2,20 +2,23 @@
 
 use std::path::Path;
 
-use ringfence::{Durability, Mode, Session, TempAreas};
+use ringfence::{Durability, Mode, Session, SessionBuilder, TempAreas};
 
 use super::{FenceKind, Stage, Tree, offered};
 
-/// A session that may write beneath `workspace` and nowhere else, by this kind of fence.
-pub(crate) fn session_in(workspace: &Path, kind: FenceKind) -> Session {
+/// A session in `workspace` that may write nowhere beside it, by this kind of fence.
+pub(crate) fn builder_in(workspace: &Path, mode: Mode, kind: FenceKind) -> SessionBuilder {
     Session::builder()
         .workspace(workspace)
         .temps(TempAreas::none())
-        .mode(Mode::WorkspaceWrite)
+        .mode(mode)
         .durability(Durability::None)
         .exactly(kind.resolution, kind.confinement)
-        .build()
-        .unwrap()
+}
+
+/// The same in workspace-write, opened.
+pub(crate) fn session_in(workspace: &Path, kind: FenceKind) -> Session {
+    builder_in(workspace, Mode::WorkspaceWrite, kind).build().unwrap()
 }
 
 /// Runs `test` with a session on each fence that this host offers, each on a stage of its own.
