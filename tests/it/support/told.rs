@@ -1,8 +1,16 @@
 //! What a subscriber is told while something is done.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use tracing::Dispatch;
+use tracing::subscriber::NoSubscriber;
 use tracing_subscriber::filter::LevelFilter;
+
+/// While there is at most one subscriber, `tracing` asks only the thread that comes to an event
+/// first whether anybody wants it, and remembers that for all threads: an event would be lost here
+/// because a thread that nobody listens to came first. With these it asks all subscribers.
+static MORE_THAN_ONE: LazyLock<[Dispatch; 2]> =
+    LazyLock::new(|| [(); 2].map(|()| Dispatch::new(NoSubscriber::new())));
 
 /// Keeps what a subscriber is told.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +38,7 @@ pub(crate) fn told_in_full_by(act: impl FnOnce()) -> Vec<String> {
 }
 
 fn told_up_to(level: LevelFilter, act: impl FnOnce()) -> Vec<String> {
+    LazyLock::force(&MORE_THAN_ONE);
     let told = Told::default();
     let writer = told.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -39,4 +48,14 @@ fn told_up_to(level: LevelFilter, act: impl FnOnce()) -> Vec<String> {
     tracing::subscriber::with_default(subscriber, act);
     let bytes = told.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap().lines().map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn what_a_thread_that_nobody_listens_to_says_first_is_heard_from_the_others() {
+    let say = || tracing::info!("said");
+    let lines = told_by(|| {
+        std::thread::scope(|scope| scope.spawn(say).join()).unwrap();
+        say();
+    });
+    assert_eq!(lines.len(), 1, "{lines:?}");
 }
