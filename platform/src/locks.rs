@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::cancel::Cancel;
 use crate::dir::{Dir, DirLock};
 use crate::error::{ErrorKind, Fault};
-use crate::process::{Process, this_process};
+use crate::own_process::{Process, this_process};
 use crate::stat::FileId;
 
 /// How often somebody who waits looks whether they were cancelled.

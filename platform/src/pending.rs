@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use crate::confine::{Answer, Worker};
 use crate::error::Result;
 use crate::mutation::{Mutation, Receipt};
-use crate::process::{Process, this_process};
+use crate::own_process::{Process, this_process};
 
 /// A change that has been handed to a fence: a future that needs no runtime.
 ///

@@ -16,7 +16,7 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::error::Result;
 use crate::mutation::{Mutation, Receipt, Terms};
-use crate::process::{Process, this_process};
+use crate::own_process::{Process, this_process};
 
 /// How long one side watches for the other: longer than a hot replacement in memory takes.
 const WATCH: Duration = Duration::from_micros(50);

@@ -1,0 +1,47 @@
+//! Starts a command from a thread of its own, which may be restricted for good and is in the
+//! directory that the command begins in.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::thread;
+
+use nix::sched::{CloneFlags, unshare};
+use rustix::io::Errno;
+use rustix::process::fchdir;
+
+use super::command::{Command, Workdir};
+use super::spawn::{Image, SHELL, Started};
+
+/// Enters the directory that is descriptor 3, for a thread that may not have a working directory of
+/// its own.
+const ENTER: &str = "cd -P /proc/self/fd/3 && exec 3<&- && exec \"$@\"";
+
+/// Starts the command from this thread, in its directory.
+pub(super) fn start(command: &Command) -> io::Result<Started> {
+    let image = Image::of(command)?;
+    match enter(&command.workdir) {
+        Ok(()) => image.spawn(command.streams, &[]),
+        Err(Errno::PERM | Errno::NOSYS) => {
+            let words = ["-c".into(), ENTER.into(), "sh".into()].into_iter().chain(image.words());
+            let shell = Image::new(Path::new(SHELL), words, &command.env)?;
+            shell.spawn(command.streams, &[command.workdir.as_fd()])
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Gives this thread a working directory of its own, which some containers forbid, and enters it.
+fn enter(workdir: &Workdir) -> Result<(), Errno> {
+    // The errno is the kernel's, whichever crate names it.
+    unshare(CloneFlags::CLONE_FS).map_err(|errno| Errno::from_raw_os_error(errno as i32))?;
+    fchdir(workdir)
+}
+
+/// Runs `begin` on a thread of its own, which may be restricted for good.
+pub(super) fn on_a_thread<T: Send + 'static>(
+    begin: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let thread = thread::Builder::new().name("ringfence-command".into()).spawn(begin)?;
+    thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it has died")))
+}

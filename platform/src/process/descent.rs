@@ -1,0 +1,104 @@
+//! Finds the processes of a command in `/proc`, by their parents and by a mark in their
+//! environment.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::tree::Mark;
+
+/// How long the members may take to be gone.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Sends `signal` to each member that there is now.
+pub(super) fn signal_once(first: Pid, mark: Option<&Mark>, signal: Signal) {
+    for fd in members(first, mark) {
+        // It may be gone, or another's.
+        let _ = pidfd_send_signal(&fd, signal);
+    }
+}
+
+/// Ends each member, and those that came meanwhile, until there are none.
+pub(super) fn kill_all(first: Pid, mark: Option<&Mark>) {
+    let began = Instant::now();
+    loop {
+        let members = members(first, mark);
+        let mut is_alive = false;
+        for fd in &members {
+            is_alive |= pidfd_send_signal(fd, Signal::KILL).is_ok();
+        }
+        let left = PATIENCE.saturating_sub(began.elapsed());
+        if !is_alive || left.is_zero() {
+            return;
+        }
+        wait_for(&members, left);
+    }
+}
+
+/// Until each is gone, or the time is over.
+fn wait_for(members: &[OwnedFd], patience: Duration) {
+    let until = Instant::now() + patience;
+    for member in members {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).expect("half a second");
+        let _ = poll(&mut [PollFd::new(member, PollFlags::IN)], Some(&left));
+    }
+}
+
+/// Every process that descends from `first` or has the mark, `first` among them. Each is looked at
+/// again once it is held, since its number may be another's by then.
+fn members(first: Pid, mark: Option<&Mark>) -> Vec<OwnedFd> {
+    let all = processes();
+    let mut known: HashSet<i32> = HashSet::from([first.as_raw_nonzero().get()]);
+    let is_marked = |pid: i32| mark.is_some_and(|mark| has_mark(pid, mark));
+    known.extend(all.keys().copied().filter(|pid| is_marked(*pid)));
+    loop {
+        let before = known.len();
+        let children = all.iter().filter(|(_, found)| known.contains(&found.parent));
+        let children: Vec<_> = children.map(|(pid, _)| *pid).collect();
+        known.extend(children);
+        if known.len() == before {
+            break;
+        }
+    }
+    let held = |pid: i32| {
+        let before = all.get(&pid)?;
+        let fd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+        (process(pid)?.started == before.started).then_some(fd)
+    };
+    known.into_iter().filter_map(held).collect()
+}
+
+/// What `/proc/PID/stat` says of a process, proc_pid_stat(5).
+#[derive(Debug)]
+struct Found {
+    parent: i32,
+    started: u64,
+}
+
+/// All processes that still run.
+fn processes() -> HashMap<i32, Found> {
+    let Ok(entries) = fs::read_dir("/proc") else { return HashMap::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    names.filter_map(|pid: i32| Some((pid, process(pid)?))).collect()
+}
+
+/// One that runs; nothing once it has ended, though its parent may not have looked yet.
+fn process(pid: i32) -> Option<Found> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name, which may hold anything, is in parentheses.
+    let rest = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
+    let mut fields = str::from_utf8(rest).ok()?.split_ascii_whitespace();
+    let (state, parent) = (fields.next()?, fields.next()?.parse().ok()?);
+    let started = fields.nth(17)?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(Found { parent, started })
+}
+
+fn has_mark(pid: i32, mark: &Mark) -> bool {
+    let env = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    env.split(|byte| *byte == 0).any(|pair| pair == mark.0.as_bytes())
+}

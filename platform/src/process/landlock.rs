@@ -1,0 +1,141 @@
+//! The runner that needs no other program: a thread enters a Landlock domain, landlock(7), and
+//! starts the command, which inherits it.
+
+use std::io;
+use std::sync::Arc;
+
+use ::landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+
+use super::begin::{on_a_thread, start};
+use super::child::Child;
+use super::command::{Command, Network, Restrictions};
+use super::domain::Domain;
+use super::plan::SpawnError;
+use super::report::ShellGap;
+use super::supervisor::Supervisor;
+use super::tree::{Mark, Tree};
+use crate::roots::Roots;
+
+/// From where on the kernel has control of TCP, of devices and of signals, and holds truncation.
+const TRUNCATE: i32 = 3;
+const NETWORK: i32 = 4;
+const DEVICE_IOCTL: i32 = 5;
+const SCOPES: i32 = 6;
+
+/// What every command may write to, whatever its mode: it changes no file.
+const SAFE_DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts"];
+
+/// What this kernel has of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Landlock {
+    /// The newest version that is known here.
+    abi: ABI,
+    /// The version of the kernel.
+    version: i32,
+    /// Whether a domain holds signals within it, which was seen.
+    scoped: bool,
+}
+
+impl Landlock {
+    /// Asks the kernel. That a domain over files is effective is for the caller to see.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::Unsupported`] if it has none.
+    pub(super) fn find() -> io::Result<Self> {
+        // Only a thread that was restricted is told.
+        let status = on_a_thread(|| {
+            let files = Ruleset::default().handle_access(AccessFs::from_write(ABI::V1));
+            let status = files.and_then(Ruleset::create).and_then(RulesetCreated::restrict_self);
+            status.map(|status| status.landlock).map_err(io::Error::other)
+        });
+        let (abi, version) = match status? {
+            LandlockStatus::Available { effective_abi, kernel_abi } => {
+                (effective_abi, kernel_abi.unwrap_or(effective_abi as i32))
+            }
+            LandlockStatus::NotEnabled => return Err(lacks("landlock is not enabled")),
+            LandlockStatus::NotImplemented => return Err(lacks("the kernel has no landlock")),
+        };
+        let scoped = version >= SCOPES && Supervisor::get().is_ok();
+        Ok(Self { abi, version, scoped })
+    }
+
+    /// What a domain under `restrictions` does not hold.
+    pub(super) fn gaps(self, restrictions: &Restrictions) -> Vec<ShellGap> {
+        let gaps = [
+            (true, ShellGap::Metadata),
+            (self.version < TRUNCATE, ShellGap::Truncate),
+            (self.version < DEVICE_IOCTL, ShellGap::DeviceIoctl),
+            (!restrictions.protected.is_empty(), ShellGap::ProtectedSubpaths),
+            // It holds TCP, and of UDP some from ABI 10 on; there is more.
+            (restrictions.network == Network::Denied, ShellGap::Network),
+            (!self.scoped, ShellGap::Orphans),
+        ];
+        gaps.into_iter().filter_map(|(is_open, gap)| is_open.then_some(gap)).collect()
+    }
+
+    /// Starts `command` in a domain of its own.
+    pub(super) fn spawn(
+        self,
+        mut command: Command,
+        restrictions: Restrictions,
+    ) -> Result<Child, SpawnError> {
+        let mark = Mark::of(&mut command);
+        if !self.scoped {
+            let begin = move || self.restrict(&restrictions).map(|()| start(&command));
+            let started = on_a_thread(begin).map_err(SpawnError::Runner)?;
+            return started.map_err(SpawnError::Program)?.marked(mark);
+        }
+        let supervisor = Supervisor::get().map_err(SpawnError::Runner)?;
+        let prover = Arc::clone(&supervisor);
+        let begin = move || {
+            self.restrict(&restrictions)?;
+            prover.prove_scoped()?;
+            Ok(start(&command))
+        };
+        let (domain, started) = Domain::open(&supervisor, begin).map_err(SpawnError::Runner)?;
+        started.map_err(SpawnError::Program)?.child(Tree::Domain(domain))
+    }
+
+    /// Gives up, on this thread and for good, every right to change files that this kernel knows,
+    /// but beneath the roots.
+    fn restrict(self, restrictions: &Restrictions) -> io::Result<()> {
+        let (rights, of_files) = (AccessFs::from_write(self.abi), AccessFs::from_file(self.abi));
+        let restricted = || -> Result<RulesetStatus, RulesetError> {
+            let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+            let mut ruleset = strict.handle_access(rights)?;
+            if self.version >= SCOPES {
+                ruleset = ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal)?;
+            }
+            if restrictions.network == Network::Denied && self.version >= NETWORK {
+                ruleset = ruleset.handle_access(AccessNet::from_all(self.abi))?;
+            }
+            let mut ruleset = ruleset.create()?;
+            for root in restrictions.roots.iter().flat_map(Roots::iter) {
+                ruleset = ruleset.add_rule(PathBeneath::new(&root.dir, rights))?;
+            }
+            for device in SAFE_DEVICES {
+                // One that the host does not have is not granted.
+                if let Ok(device) = PathFd::new(device) {
+                    ruleset = ruleset.add_rule(PathBeneath::new(device, rights & of_files))?;
+                }
+            }
+            Ok(ruleset.restrict_self()?.ruleset)
+        };
+        match restricted() {
+            Ok(RulesetStatus::FullyEnforced) => Ok(()),
+            Ok(RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced) => {
+                Err(lacks("landlock does not hold all that it knows"))
+            }
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+}
+
+fn lacks(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, what)
+}

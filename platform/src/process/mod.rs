@@ -1,0 +1,22 @@
+//! Commands that can change files only beneath the same roots as a fence, and how surely.
+
+mod begin;
+mod child;
+mod command;
+mod descent;
+mod domain;
+mod landlock;
+mod plan;
+mod probe;
+mod report;
+mod spawn;
+mod supervisor;
+mod tree;
+
+pub use child::{Child, Ended, Happened, Killer, Stream};
+pub use command::{Command, Network, Restrictions, Streams, Workdir};
+pub use plan::{Plan, Runners, SpawnError, unconfined};
+pub use report::{Held, NoRunner, PassedOver, Runner, ShellEnforcement, ShellGap};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! Sees by effect whether a runner confines.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::child::{Child, Ended, Happened};
+use super::command::{Command, Restrictions, Workdir};
+use super::plan::SpawnError;
+use super::spawn::SHELL;
+use crate::roots::Roots;
+
+/// Longer than any host takes to start a shell.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Writes in the directories that it is given, one after the other.
+const SCRIPT: &str = "for dir; do : >\"$dir/proof\"; done";
+
+/// Has a command write where this process may: in a directory that it is granted, and in one that
+/// it is not.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::Unsupported`] if the second came about, or the first did not.
+pub(super) fn prove(
+    spawn: impl FnOnce(Command, Restrictions) -> Result<Child, SpawnError>,
+) -> io::Result<()> {
+    let place = tempfile::Builder::new().prefix(".ringfence-probe-").tempdir()?;
+    let dirs = ["granted", "denied"].map(|name| place.path().join(name));
+    for dir in &dirs {
+        fs::create_dir(dir)?;
+    }
+    // What nobody may write there proves nothing.
+    let [granted, denied] = &dirs;
+    fs::write(denied.join("own"), "")?;
+    let failed = |error| io::Error::other(format!("{error:#}"));
+    let mut command = Command::new(SHELL, Workdir::open("/").map_err(failed)?);
+    command.arguments = ["-c".into(), SCRIPT.into(), "sh".into()].to_vec();
+    command.arguments.extend(dirs.iter().map(OsString::from));
+    let roots = Some(Roots::open([granted]).map_err(failed)?);
+    let restrictions = Restrictions { roots, ..Restrictions::default() };
+    let child = spawn(command, restrictions).map_err(|error| match error {
+        SpawnError::Runner(source) | SpawnError::Program(source) => source,
+    })?;
+    ended(child)?;
+    let wrote = |dir: &std::path::Path| dir.join("proof").try_exists();
+    match (wrote(granted)?, wrote(denied)?) {
+        (true, false) => Ok(()),
+        (_, true) => Err(lacks("it does not keep a command from writing elsewhere")),
+        (false, false) => Err(lacks("a command cannot write where it may")),
+    }
+}
+
+fn ended(mut child: Child) -> io::Result<Ended> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match child.next(Some(until))? {
+            Happened::Ended(ended) => return Ok(ended),
+            Happened::Wrote(..) => {}
+            Happened::Silent | Happened::Late => return Err(lacks("a command does not end")),
+        }
+    }
+}
+
+fn lacks(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, what)
+}

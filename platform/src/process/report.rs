@@ -1,0 +1,99 @@
+//! What a runner holds, and what it does not.
+
+/// What confines a command. `Display` gives its stable token.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
+pub enum Runner {
+    /// A Landlock domain, landlock(7), which a thread enters before it starts the command.
+    Landlock,
+    /// bubblewrap: mounts and namespaces.
+    Bwrap,
+    /// `sandbox-exec` of macOS.
+    Seatbelt,
+}
+
+/// How fully a command is held to its mode, weakest first. `Display` gives its stable token.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Eq,
+    PartialEq,
+    Ord,
+    PartialOrd,
+    Hash,
+    strum::Display,
+    strum::EnumString,
+)]
+#[strum(serialize_all = "snake_case")]
+pub enum ShellEnforcement {
+    /// But for the gaps that are named.
+    #[default]
+    Partial,
+    /// Every change of files by any process of the command.
+    Full,
+}
+
+/// What a runner does not hold. `Display` gives its stable token.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
+pub enum ShellGap {
+    /// Mode, owner, times and extended attributes of files elsewhere can be changed: Landlock does
+    /// not mediate that.
+    Metadata,
+    /// Files elsewhere can be truncated (before Linux 6.2).
+    Truncate,
+    /// Devices can be controlled (before Linux 6.10).
+    DeviceIoctl,
+    /// Protected subpaths were asked for.
+    ProtectedSubpaths,
+    /// That there is no network was asked for, and not all of it can be taken away.
+    Network,
+    /// Processes of the command may outlive it, or this process when that is killed.
+    Orphans,
+    /// On the file system of a root it could not be seen whether the runner is effective.
+    Unproved,
+}
+
+/// Which runner holds a command, and how fully.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Held {
+    /// Which.
+    pub runner: Runner,
+    /// What it does not hold, in the order of [`ShellGap`]'s variants.
+    pub gaps: Vec<ShellGap>,
+}
+
+impl Held {
+    /// How fully.
+    pub fn enforcement(&self) -> ShellEnforcement {
+        if self.gaps.is_empty() { ShellEnforcement::Full } else { ShellEnforcement::Partial }
+    }
+}
+
+/// A runner that was not taken, and why.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{runner}: {why}")]
+#[non_exhaustive]
+pub struct PassedOver {
+    /// Which.
+    pub runner: Runner,
+    /// Why, in a few words for people.
+    pub why: String,
+}
+
+/// There is no runner that can hold a command as is required.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("no runner can hold the command: {}", spelled(.0))]
+pub struct NoRunner(pub Vec<PassedOver>);
+
+fn spelled(passed_over: &[PassedOver]) -> String {
+    if passed_over.is_empty() {
+        return "this system has none".to_owned();
+    }
+    passed_over.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

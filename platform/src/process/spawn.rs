@@ -1,0 +1,175 @@
+//! Starts a program: posix_spawn(3), which does not copy the memory of this process, however large
+//! that is, and has the child begin with what the calling thread is confined to.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
+use nix::sys::signal::{SigSet, Signal};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::Pid;
+
+use super::child::Child;
+use super::command::{Command, Streams};
+use super::plan::SpawnError;
+use super::tree::{Mark, Tree};
+
+/// The shell of the system, POSIX sh.
+pub(super) const SHELL: &str = "/bin/sh";
+
+/// What a system without it looks in, as execvp(3) does.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// Descriptors are kept above those that a child is given, so that none is overwritten on the way.
+const ABOVE: i32 = 16;
+
+/// A program that was started, and where its pipes are on this side.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) pid: Pid,
+    pub(super) stdout: Option<OwnedFd>,
+    pub(super) stderr: Option<OwnedFd>,
+}
+
+impl Started {
+    /// Hands it on with all that it will start.
+    pub(super) fn child(self, tree: Tree) -> Result<Child, SpawnError> {
+        let Self { pid, stdout, stderr } = self;
+        Child::new(pid, stdout, stderr, tree).map_err(SpawnError::Runner)
+    }
+
+    /// The same where only the mark tells what it will start.
+    pub(super) fn marked(self, mark: Mark) -> Result<Child, SpawnError> {
+        let tree = Tree::Marked(self.pid, mark);
+        self.child(tree)
+    }
+}
+
+/// A program that can be started.
+#[derive(Debug)]
+pub(super) struct Image {
+    program: CString,
+    arguments: Vec<CString>,
+    env: Vec<CString>,
+}
+
+impl Image {
+    /// `program` called by its own name, which is not looked up.
+    pub(super) fn new(
+        program: &Path,
+        arguments: impl IntoIterator<Item = OsString>,
+        env: &[(OsString, OsString)],
+    ) -> io::Result<Self> {
+        let program = c_string(program.as_os_str().to_owned())?;
+        let rest: io::Result<Vec<_>> = arguments.into_iter().map(c_string).collect();
+        let arguments = [vec![program.clone()], rest?].concat();
+        let pair = |(name, value): &(OsString, OsString)| {
+            let mut pair = name.clone();
+            pair.push("=");
+            pair.push(value);
+            c_string(pair)
+        };
+        let env = env.iter().map(pair).collect::<io::Result<_>>()?;
+        Ok(Self { program, arguments, env })
+    }
+
+    /// The program of `command`, found as a shell finds it.
+    pub(super) fn of(command: &Command) -> io::Result<Self> {
+        let program = found(&command.program, &command.env)?;
+        Self::new(&program, command.arguments.iter().cloned(), &command.env)
+    }
+
+    /// The command line, to be started by another program.
+    pub(super) fn words(&self) -> impl Iterator<Item = OsString> + '_ {
+        self.arguments.iter().map(|word| OsString::from_vec(word.as_bytes().to_vec()))
+    }
+
+    /// Starts it with these streams, and with `extra` as its descriptors from 3 on. No other
+    /// descriptor is inherited, as all of this process are closed on exec(3).
+    pub(super) fn spawn(&self, streams: Streams, extra: &[BorrowedFd<'_>]) -> io::Result<Started> {
+        let mut actions = PosixSpawnFileActions::init()?;
+        let mut attributes = PosixSpawnAttr::init()?;
+        let mut flags = PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK;
+        attributes.set_sigmask(&SigSet::empty())?;
+        let (mut stdout, mut stderr, mut theirs) = (None, None, Vec::new());
+        if streams == Streams::Captured {
+            let read = OFlags::RDONLY | OFlags::CLOEXEC;
+            let nothing = above(rustix::fs::open("/dev/null", read, Mode::empty())?)?;
+            actions.add_dup2(nothing.as_raw_fd(), 0)?;
+            theirs.push(nothing);
+            for (number, ours) in [(1, &mut stdout), (2, &mut stderr)] {
+                let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+                let write = above(&write)?;
+                actions.add_dup2(write.as_raw_fd(), number)?;
+                theirs.push(write);
+                *ours = Some(read);
+            }
+            // What this process ignores, or has handled, its command does not know of.
+            attributes.set_sigdefault(&defaults())?;
+            flags |= PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF | SET_SESSION;
+        }
+        for (number, fd) in (3..).zip(extra) {
+            let fd = above(fd)?;
+            actions.add_dup2(fd.as_raw_fd(), number)?;
+            theirs.push(fd);
+        }
+        attributes.set_flags(flags)?;
+        let pid = posix_spawn(
+            self.program.as_c_str(),
+            &actions,
+            &attributes,
+            &self.arguments,
+            &self.env,
+        )?;
+        drop(theirs);
+        let pid = Pid::from_raw(pid.as_raw()).expect("a child has an id");
+        Ok(Started { pid, stdout, stderr })
+    }
+}
+
+/// `POSIX_SPAWN_SETSID`, which glibc and musl have and the crate does not name.
+const SET_SESSION: PosixSpawnFlags = PosixSpawnFlags::from_bits_retain(0x80);
+
+/// All signals that a program may expect to find as they are by default.
+fn defaults() -> SigSet {
+    Signal::iterator()
+        .filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP))
+        .collect()
+}
+
+fn above(fd: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(fd, ABOVE)?)
+}
+
+fn c_string(text: OsString) -> io::Result<CString> {
+    CString::new(text.into_vec()).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// The path of a program: as it is if it has a separator, otherwise the first of its name in the
+/// `PATH` of `env` that is a file which may be executed.
+fn found(program: &OsStr, env: &[(OsString, OsString)]) -> io::Result<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Ok(program.into());
+    }
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
+    let mut error = io::ErrorKind::NotFound.into();
+    for directory in std::env::split_paths(path) {
+        let candidate = directory.join(program);
+        match is_executable(&candidate) {
+            Ok(true) => return Ok(candidate),
+            Ok(false) => error = io::ErrorKind::PermissionDenied.into(),
+            Err(_) => {}
+        }
+    }
+    Err(error)
+}
+
+fn is_executable(path: &Path) -> io::Result<bool> {
+    let is_file = std::fs::metadata(path)?.is_file();
+    let may = || rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    Ok(is_file && may())
+}
