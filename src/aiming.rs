@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ringfence_platform::{
     self as platform, Assurance, Confinement, ErrorKind, Fence, Follow, Parents, RelPath, Snapshot,
@@ -162,8 +162,13 @@ impl Aiming<'_> {
 
 /// The narrowest mode that would let what was denied be changed, by where its path leads now.
 pub(crate) fn narrowest(bounds: &Bounds, denial: &Denial) -> Mode {
+    needed(bounds, denial.op, &denial.path)
+}
+
+/// The narrowest mode that would let `path` be changed, by where it leads now.
+pub(crate) fn needed(bounds: &Bounds, op: Op, path: &Path) -> Mode {
     let (reader, roots) = (bounds.reader(), bounds.roots_of_workspace_write());
-    match (Aim { reader, roots, op: denial.op }).through_links(denial.path.clone()) {
+    match (Aim { reader, roots, op }).through_links(path.to_owned()) {
         Ok(_) => Mode::WorkspaceWrite,
         Err(_) => Mode::DangerFullAccess,
     }
@@ -193,10 +198,8 @@ fn each<'a, T, U: std::fmt::Debug, E, const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-    use std::path::Path;
-
     use ringfence_platform::{Enforcement, Options, Removal, RootedPath};
+    use std::cell::Cell;
 
     use super::*;
     use crate::error::Code;

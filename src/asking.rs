@@ -1,15 +1,16 @@
 //! Whether one call may run in a wider mode: first what reading can settle, then a person.
 
-use ringfence_platform::ErrorKind;
+use ringfence_platform::{Cancel, ErrorKind};
 
 use crate::aiming::Aiming;
 use crate::audit;
-use crate::call::{Agent, Call};
+use crate::call::Agent;
 use crate::error::{Error, Result, Unescalated};
 use crate::policy::{Approver, Bounds, Escalation, Policy, Question, Subject, Wider};
+use crate::request::Request;
 use crate::target::Target;
-use crate::text::TextTerms;
-use crate::texts::{Draft, Wanted};
+use crate::text::{Diff, TextTerms};
+use crate::texts::Wanted;
 
 /// How many chars of a justification a person is shown.
 const MOST_CHARS: usize = 500;
@@ -18,17 +19,34 @@ const MOST_CHARS: usize = 500;
 #[derive(Debug)]
 pub(crate) struct Asking<'a> {
     pub(crate) session: &'a str,
-    pub(crate) call: &'a Call,
+    pub(crate) call: Option<&'a str>,
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) agent: Agent,
+    pub(crate) cancel: &'a Cancel,
     pub(crate) approver: Option<&'a dyn Approver>,
-    pub(crate) texts: TextTerms<'a>,
+    /// What kind of thing it is about, for the audit.
+    pub(crate) subject: &'static str,
+}
+
+/// What a person would be asked about, once everything that would make it fail was looked at.
+#[derive(Debug)]
+pub(crate) struct Sought {
+    pub(crate) subject: Subject,
+    pub(crate) diff: Option<Diff>,
 }
 
 impl Asking<'_> {
     /// Returns the policy of this one call, if a person has allowed it. Each step that fails ends
-    /// it, and nothing is changed or asked after that.
-    pub(crate) fn escalate(&self, policy: &Policy, escalation: &Escalation) -> Result<Policy> {
-        let mut record = audit::Asked::begin(policy.mode(), escalation);
-        let result = self.steps(policy, escalation, &mut record);
+    /// it, and nothing is changed or asked after that. A call without a `preflight` is none for
+    /// which a wider mode is offered.
+    pub(crate) fn escalate(
+        &self,
+        policy: &Policy,
+        escalation: &Escalation,
+        preflight: Option<impl FnOnce(&Bounds) -> Result<Sought>>,
+    ) -> Result<Policy> {
+        let mut record = audit::Asked::begin(policy.mode(), escalation, self.subject);
+        let result = self.steps(policy, escalation, preflight, &mut record);
         record.end(&result);
         result
     }
@@ -37,49 +55,57 @@ impl Asking<'_> {
         &self,
         policy: &Policy,
         Escalation { to, justification }: &Escalation,
+        preflight: Option<impl FnOnce(&Bounds) -> Result<Sought>>,
         record: &mut audit::Asked,
     ) -> Result<Policy> {
         let refuse = |why| Err(Error::Escalation(why));
-        let Some(wanted) = Wanted::of(&self.call.request) else {
-            return refuse(Unescalated::Unsupported);
-        };
+        let Some(preflight) = preflight else { return refuse(Unescalated::Unsupported) };
         if justification.trim().is_empty() {
             return refuse(Unescalated::BlankJustification);
         }
         let wider = Wider::than(policy, *to)?;
-        let (subject, draft) = self.preflight(wider.bounds(), &wanted)?;
+        let Sought { subject, diff } = preflight(wider.bounds())?;
         let Some(approver) = self.approver else { return refuse(Unescalated::NoApprover) };
-        if self.call.agent == Agent::None {
+        if self.agent == Agent::None {
             return refuse(Unescalated::NoAgent);
         }
         let question = Question {
             session: self.session.to_owned(),
-            call: self.call.id.clone(),
-            tool: self.call.tool.clone(),
+            call: self.call.map(ToOwned::to_owned),
+            tool: self.tool.map(ToOwned::to_owned),
             from: policy.mode(),
             to: *to,
             subject,
             justification: shown(justification),
-            diff: draft.diff(self.texts.diff),
+            diff,
         };
         record.asked();
-        wider.ask(approver, &question, &self.call.cancel)
+        wider.ask(approver, &question, self.cancel)
     }
+}
 
-    /// Looks at everything that would make the change fail, as far as reading can tell.
-    fn preflight(&self, bounds: &Bounds, wanted: &Wanted<'_>) -> Result<(Subject, Draft)> {
-        let op = self.call.request.op();
+/// Looks at everything that would make the change of a text fail, as far as reading can tell.
+/// Nothing if `request` is of something else.
+pub(crate) fn preflight<'a>(
+    request: &'a Request,
+    texts: TextTerms<'a>,
+) -> Option<impl FnOnce(&Bounds) -> Result<Sought> + 'a> {
+    let (op, wanted) = (request.op(), Wanted::of(request)?);
+    Some(move |bounds: &Bounds| {
         let fence = bounds.fence()?.expect("a mode that is wider than another allows changes");
         let aiming = Aiming { op, bounds, fence: &*fence };
         let mut target = aiming.targets([wanted.path()])?;
-        let draft = wanted.draft(&aiming, &mut target, self.texts)?;
+        let draft = wanted.draft(&aiming, &mut target, texts)?;
         let (draft, place) = draft.rehearsed(&aiming, &mut target)?;
         let [Target { shown: path, .. }] = target;
         match place {
-            Some(place) => Ok((Subject::Operation { op, path, place }, draft)),
+            Some(place) => {
+                let subject = Subject::Operation { op, path, place };
+                Ok(Sought { subject, diff: draft.diff(texts.diff) })
+            }
             None => Err(Error::Failed { op, path, kind: ErrorKind::Unsupported, source: None }),
         }
-    }
+    })
 }
 
 /// As much of a justification as a person can be expected to read.

@@ -210,9 +210,13 @@ enum Step {
 }
 
 impl Asked {
-    pub(crate) fn begin(from: Mode, Escalation { to, justification }: &Escalation) -> Self {
+    pub(crate) fn begin(
+        from: Mode,
+        Escalation { to, justification }: &Escalation,
+        subject: &'static str,
+    ) -> Self {
         let justification: String = justification.chars().take(MOST_CHARS).collect();
-        event!(event = "escalation/asked", %from, %to, subject = "operation", ?justification);
+        event!(event = "escalation/asked", %from, %to, subject, ?justification);
         Self { step: Step::Wished }
     }
 
@@ -344,6 +348,10 @@ pub(crate) fn observed(session: &str, seen: &Seen) {
     };
     tracing::debug!(target: EVENTS, event = "fs/observed", session, state);
 }
+
+mod command;
+
+pub(crate) use command::{CommandRecord, command};
 
 #[cfg(test)]
 mod tests;

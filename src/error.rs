@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use ringfence_platform::process::NoRunner;
 use ringfence_platform::{Confinement, Enforcement, ErrorKind, Resolution};
 
 use crate::mode::Mode;
@@ -108,6 +109,15 @@ pub enum Error {
         required: Enforcement,
         /// Why there is none, if the host said so.
         source: Option<ringfence_platform::Error>,
+    },
+    /// Nothing here can confine a command as is required. It was not run.
+    #[error("{0}")]
+    NoRunner(NoRunner),
+    /// What confines a command could not be set up. It was not run.
+    #[error("the command could not be confined, so it was not run")]
+    RunnerFailed {
+        /// What went wrong.
+        source: io::Error,
     },
     /// The workspace is no longer where it was opened: it was moved, or another is there now.
     #[error(
@@ -411,6 +421,8 @@ impl Error {
             Self::Escalation(why) => why.code(),
             Self::WrongFence { .. }
             | Self::Unavailable { .. }
+            | Self::NoRunner(_)
+            | Self::RunnerFailed { .. }
             | Self::WorkspaceMoved { .. }
             | Self::NoPolicy
             | Self::Forked => Code::SandboxUnavailable,
@@ -434,6 +446,8 @@ impl Error {
             | Self::NotObserved { .. }
             | Self::WrongFence { .. }
             | Self::Unavailable { .. }
+            | Self::NoRunner(_)
+            | Self::RunnerFailed { .. }
             | Self::WorkspaceMoved { .. }
             | Self::NoPolicy
             | Self::Forked
@@ -455,6 +469,8 @@ impl Error {
             Self::EditNotFound { .. } | Self::AmbiguousEdit { .. } => Some(Op::Edit),
             Self::Escalation(_)
             | Self::Unavailable { .. }
+            | Self::NoRunner(_)
+            | Self::RunnerFailed { .. }
             | Self::WorkspaceMoved { .. }
             | Self::NoPolicy
             | Self::Forked
@@ -525,7 +541,7 @@ fn failed(op: Op, kind: ErrorKind, not_empty: bool) -> Code {
         ErrorKind::TooWeak | ErrorKind::ConfinementLost => Code::SandboxUnavailable,
         ErrorKind::WrongKind if not_empty => Code::FsIoError,
         ErrorKind::WrongKind => match op {
-            Op::List | Op::CreateDir => Code::FsNotDirectory,
+            Op::List | Op::CreateDir | Op::Run => Code::FsNotDirectory,
             Op::Read
             | Op::ReadText
             | Op::Stat

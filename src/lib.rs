@@ -37,6 +37,7 @@ mod asking;
 mod audit;
 mod call;
 mod change;
+mod commands;
 mod error;
 mod events;
 mod gate;
@@ -52,6 +53,7 @@ mod reading;
 mod request;
 mod service;
 mod session;
+mod shell;
 mod spelling;
 mod survey;
 mod target;
@@ -66,10 +68,13 @@ pub use events::{Event, ModeOverride, ModeSource, mode_override};
 pub use mode::{Mode, UnknownMode};
 pub use opening::{SessionBuilder, SessionOptions};
 pub use policy::{
-    Answer, Approval, Approver, Decision, Escalation, Grant, Policy, Question, Settings, Subject,
-    TempAreas, writable_roots,
+    Answer, Approval, Approver, Decision, Escalation, Grant, Policy, Question, Settings,
+    ShellLimits, Subject, TempAreas, writable_roots,
 };
 pub use request::{Entry, Info, Op, Outcome, Request, WriteIntent};
+pub use ringfence_platform::process::{
+    Held, Network, NoRunner, PassedOver, Runner, ShellEnforcement, ShellGap, Stream,
+};
 pub use ringfence_platform::{
     Assurance, Cancel, Cas, Confinement, Digest, Durability, Effect, Enforcement,
     Error as FenceError, ErrorKind, Follow, Gap, Kind, Lost, Parents, Precondition, Receipt,
@@ -77,6 +82,10 @@ pub use ringfence_platform::{
 };
 pub use service::PolicyService;
 pub use session::Session;
+pub use shell::{
+    CommandDenial, Ending, Evidence, Exec, Explained, Job, JobState, Output, Ran, Run, Sandbox,
+    Spill,
+};
 pub use spelling::spelled;
 pub use survey::{Boundary, survey};
 pub use text::{

@@ -197,6 +197,8 @@ pub enum Op {
     Rename,
     /// Creating a symlink.
     Symlink,
+    /// Running a command, whatever it does.
+    Run,
 }
 
 impl Op {
@@ -210,7 +212,8 @@ impl Op {
             | Self::CreateDir
             | Self::Remove
             | Self::Rename
-            | Self::Symlink => true,
+            | Self::Symlink
+            | Self::Run => true,
         }
     }
 }
@@ -227,6 +230,7 @@ impl fmt::Display for Op {
             Self::Remove => "remove",
             Self::Rename => "rename",
             Self::Symlink => "create symlink",
+            Self::Run => "run",
         })
     }
 }

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::ArcSwapOption;
 use ringfence_platform::Durability;
+use ringfence_platform::process::ShellEnforcement;
 
 use crate::audit;
 use crate::error::{Error, Result};
 use crate::mode::Mode;
 use crate::policy::{Areas, Policy, Required, SESSION_DIRECTORY, Settings, TempAreas, WORKSPACE};
+use crate::shell::Shell;
 
 /// The standing policy of a process: mode, workspace and temp areas, for any number of sessions.
 ///
@@ -30,6 +32,7 @@ pub(crate) struct Standing {
     pub(crate) areas: Arc<Areas>,
     pub(crate) durability: Durability,
     pub(crate) max_text_bytes: u64,
+    pub(crate) shell: Shell,
     temps: TempAreas,
     required: Required,
 }
@@ -98,10 +101,11 @@ impl Standing {
     fn load(settings: Settings) -> Result<Self> {
         settings.check()?;
         let workspace: PathBuf = settings.workspace_root()?;
+        let shell = Shell::new(settings.shell_limits, ShellEnforcement::default(), false);
         let Settings { mode, temps, durability, max_text_bytes, required, .. } = settings;
         let areas = Areas::open(WORKSPACE, &workspace, &temps, required)?;
         areas.held_as_required(mode)?;
-        Ok(Self { mode, areas, durability, max_text_bytes, temps, required })
+        Ok(Self { mode, areas, durability, max_text_bytes, shell, temps, required })
     }
 
     /// The directories around the working directory of a session.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use ringfence_platform::{Assurance, ErrorKind, TargetKey, Terms};
 
-use crate::asking::Asking;
-use crate::audit;
+use crate::asking::{self, Asking};
+use crate::audit::{self, CommandRecord};
 use crate::call::Call;
 use crate::change::Change;
+use crate::commands::{self, Commanding, Jobs};
 use crate::error::{Error, Result};
 use crate::events::{Event, ModeSource, mode_override};
 use crate::gate::Gate;
@@ -19,6 +20,7 @@ use crate::policy::{Approver, Areas, Policy, can_reach};
 use crate::reading::Reading;
 use crate::request::{Outcome, Request};
 use crate::service::{PolicyService, Standing};
+use crate::shell::{Ending, Exec, Explained, Job, Ran, Run};
 use crate::text::{TextTerms, Version};
 use crate::turn::Taken;
 
@@ -36,6 +38,7 @@ pub struct Session {
     approver: Option<Arc<dyn Approver>>,
     log: ArcSwap<Vec<Event>>,
     gate: Gate,
+    jobs: Jobs,
     /// The process that opened it. In a forked child nothing is changed and nothing waited for: who
     /// would answer is not there.
     process: u32,
@@ -54,7 +57,8 @@ impl Session {
         let standing = service.standing()?;
         let around = |cwd| standing.around(cwd).map(|areas| (Arc::clone(&standing), areas));
         let own = cwd.map(around).transpose()?.map(ArcSwap::from_pointee);
-        let session = Self { service, name, own, approver, log, gate, process };
+        let jobs = Jobs::default();
+        let session = Self { service, name, own, approver, log, gate, jobs, process };
         session.say_if_invalid(&session.log.load());
         session.areas(&standing)?.held_as_required(session.mode_under(&standing))?;
         Ok(session)
@@ -212,10 +216,117 @@ impl Session {
         match &call.escalation {
             None => Ok(policy),
             Some(escalation) => {
-                let approver = self.approver.as_deref();
-                Asking { session: &self.name, call, approver, texts }.escalate(&policy, escalation)
+                let asking = Asking {
+                    session: &self.name,
+                    call: call.id.as_deref(),
+                    tool: call.tool.as_deref(),
+                    agent: call.agent,
+                    cancel: &call.cancel,
+                    approver: self.approver.as_deref(),
+                    subject: "operation",
+                };
+                let preflight = asking::preflight(&call.request, texts);
+                asking.escalate(&policy, escalation, preflight)
             }
         }
+    }
+
+    /// Runs a command, and waits until it and all that it has started have ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if nothing here can confine it
+    /// as is required, and then it has not run; [`Code::FsAborted`](crate::Code::FsAborted) if it
+    /// was cancelled before it began; as a path is looked up, if the directory that it is to begin
+    /// in cannot be entered; [`Code`](crate::Code) says what those of a wider mode mean.
+    ///
+    /// # Events
+    ///
+    /// As of a change: `policy/decided`, then `command/started` if it was, and `command/ended`.
+    pub fn run(&self, run: Run) -> Result<Ran> {
+        let span = audit::command(&run, &self.name).entered();
+        let mut record = CommandRecord::begin();
+        let begun = self.commanding(&span, run.cancel.is_cancelled(), |commanding, policy| {
+            commanding.run(&run, policy, &mut record)
+        });
+        let begun = begun.inspect_err(|error| record.failed(error))?;
+        let (ran, files) = begun.end(&run, &mut record);
+        self.jobs.keep(files);
+        Ok(ran)
+    }
+
+    /// Starts a command in the background, as a job of the session.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn start(&self, run: Run) -> Result<Job> {
+        let span = audit::command(&run, &self.name);
+        let entered = span.clone().entered();
+        let mut record = CommandRecord::begin();
+        let begun = self.commanding(&entered, run.cancel.is_cancelled(), |commanding, policy| {
+            commanding.start(&run, policy, &mut record)
+        });
+        let begun = begun.inspect_err(|error| record.failed(error))?;
+        drop(entered);
+        self.jobs.start(span, run, begun, record)
+    }
+
+    /// Runs a program in place of another: with the streams, the terminal and the directory of this
+    /// process, and without a limit of time.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn exec(&self, exec: &Exec) -> Result<Ending> {
+        let run = Run::new("").tool("exec");
+        let span = audit::command(&run, &self.name).entered();
+        let mut record = CommandRecord::begin();
+        let ending = self.commanding(&span, false, |commanding, policy| {
+            commanding.exec(exec, &policy, &mut record)
+        });
+        match &ending {
+            Ok(ending) => record.ended_as(*ending),
+            Err(error) => record.failed(error),
+        }
+        ending
+    }
+
+    /// How a program would be run. Nothing is.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn explain(&self, exec: &Exec) -> Result<Explained> {
+        let span = tracing::Span::none().entered();
+        self.commanding(&span, false, |commanding, policy| commanding.explain(exec, &policy))
+    }
+
+    /// The job that is called `id`, from when it was started until the session ends.
+    #[must_use]
+    pub fn job(&self, id: &str) -> Option<Job> {
+        self.jobs.get(id)
+    }
+
+    /// Hands on what a command is run with, and the policy of the moment.
+    fn commanding<T>(
+        &self,
+        span: &tracing::Span,
+        is_cancelled: bool,
+        act: impl FnOnce(Commanding<'_>, Policy) -> Result<T>,
+    ) -> Result<T> {
+        if is_cancelled {
+            return Err(commands::cancelled());
+        }
+        if !self.is_in_own_process() {
+            return Err(Error::Forked);
+        }
+        let standing = self.service.standing()?;
+        let mode = self.mode_under(&standing);
+        audit::judged_under(span, mode);
+        let policy = Policy::resolve(mode, self.areas(&standing)?)?;
+        let (session, approver) = (&*self.name, self.approver.as_deref());
+        act(Commanding { session, approver, shell: &standing.shell }, policy)
     }
 
     /// The owner has seen a file of this version there.

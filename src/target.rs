@@ -105,7 +105,7 @@ impl Aim<'_> {
             | Op::Write
             | Op::Edit
             | Op::CreateDir => Follow::Yes,
-            Op::Remove | Op::Rename | Op::Symlink => Follow::No,
+            Op::Remove | Op::Rename | Op::Symlink | Op::Run => Follow::No,
         }
     }
 

@@ -85,7 +85,7 @@ fn a_panic_after_the_decision_is_told_as_a_failure() {
 
 #[test]
 fn a_panic_before_a_person_is_asked_or_after_is_told_as_the_end_of_the_question() {
-    let wish = || Asked::begin(Mode::ReadOnly, &wanting(Mode::WorkspaceWrite, "why"));
+    let wish = || Asked::begin(Mode::ReadOnly, &wanting(Mode::WorkspaceWrite, "why"), "operation");
     let ends = [("outcome=\"refused\"", "asked=false"), ("outcome=\"unavailable\"", "asked=true")];
     let told = [told_by_panic_in(wish, |_| {}), told_by_panic_in(wish, Asked::asked)];
     for (lines, (outcome, asked)) in told.iter().zip(ends) {
@@ -109,7 +109,7 @@ fn each_end_of_a_question_has_its_outcome() {
         (Unescalated::NoAgent, "refused", false),
     ] {
         let lines = told_by(|| {
-            let mut record = Asked::begin(from_to.0, &wanting(from_to.1, "why"));
+            let mut record = Asked::begin(from_to.0, &wanting(from_to.1, "why"), "operation");
             if asked {
                 record.asked();
             }
@@ -126,8 +126,11 @@ fn a_justification_is_cut_after_two_hundred_chars() {
     for (length, told) in [(199, 199), (200, 200), (201, 200), (400, 200)] {
         let justification = "\u{20ac}".repeat(length);
         let lines = told_by(|| {
-            let record =
-                Asked::begin(Mode::ReadOnly, &wanting(Mode::WorkspaceWrite, &justification));
+            let record = Asked::begin(
+                Mode::ReadOnly,
+                &wanting(Mode::WorkspaceWrite, &justification),
+                "operation",
+            );
             record.end(&Err(Error::Escalation(Unescalated::Rejected)));
         });
         assert_eq!(lines[0].matches('\u{20ac}').count(), told, "{}", lines[0]);

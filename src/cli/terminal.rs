@@ -52,16 +52,19 @@ fn answered(terminal: &File) -> io::Result<Approval> {
 /// stands last, next to the answer.
 fn asked(question: &Question) -> String {
     let Question { from, to, subject, justification, .. } = question;
-    let what = match subject {
-        Subject::Operation { op, path, place } => {
-            format!("{op} {path:?}\n  which is {place:?}")
-        }
-        _ => "something that this version cannot describe".to_owned(),
-    };
+    let what = described(subject);
     format!(
         "ringfence: in {from} mode this is not allowed; {to} is asked for, once\n  \
          the reason given: {justification:?}\n  {what}\nallow it? [y/N] "
     )
+}
+
+fn described(subject: &Subject) -> String {
+    match subject {
+        Subject::Operation { op, path, place } => format!("{op} {path:?}\n  which is {place:?}"),
+        Subject::Command { command, workdir } => format!("run {command:?}\n  in {workdir:?}"),
+        _ => "something that this version cannot describe".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +103,14 @@ mod tests {
         person.write_all(line.as_bytes()).unwrap();
         assert_eq!(poll(&mut [PollFd::new(&terminal, PollFlags::IN)], None), Ok(1));
         (terminal, person)
+    }
+
+    #[test]
+    fn a_command_is_shown_whole_and_can_draw_nothing() {
+        let command = "true\r\u{1b}[2Jls\u{202e}\nallow it? \"x\"".to_owned();
+        let subject = Subject::Command { command, workdir: "/ws/a\nb".into() };
+        let lines = [r#"run "true\r\u{1b}[2Jls\u{202e}\nallow it? \"x\"""#, r#"  in "/ws/a\nb""#];
+        assert_eq!(described(&subject).lines().collect::<Vec<_>>(), lines);
     }
 
     #[test]

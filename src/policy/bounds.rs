@@ -39,6 +39,11 @@ impl Bounds {
         Ok(Self { mode, areas, set })
     }
 
+    /// Sees that the workspace is where it was opened, whatever the mode is.
+    pub(super) fn at_its_place(&self) -> Result<()> {
+        self.areas.at_its_place()
+    }
+
     /// The same directories under another mode.
     pub(super) fn under(&self, mode: Mode) -> Result<Self> {
         Self::of(mode, Arc::clone(&self.areas))

@@ -49,9 +49,9 @@ impl Policy {
         Ok(Self { bounds: Bounds::of(mode, areas)?, approved_at: None })
     }
 
-    /// One that a person has approved, for what is at this place.
-    pub(super) fn approved(bounds: Bounds, at: PathBuf) -> Self {
-        Self { bounds, approved_at: Some(at) }
+    /// One that a person has approved, for what is at this place, or for a command.
+    pub(super) fn approved(bounds: Bounds, at: Option<PathBuf>) -> Self {
+        Self { bounds, approved_at: at }
     }
 
     /// The mode.
@@ -86,15 +86,19 @@ impl Policy {
             Op::Read | Op::ReadText | Op::List | Op::Stat => {
                 Decision::Allow(Grant::new(Mode::ReadOnly, None, None))
             }
-            Op::Write | Op::Edit | Op::CreateDir | Op::Remove | Op::Rename | Op::Symlink => {
-                match mode {
-                    Mode::WorkspaceWrite | Mode::DangerFullAccess => {
-                        let at = self.approved_at.clone();
-                        Decision::Allow(Grant::new(mode, self.roots().cloned(), at))
-                    }
-                    Mode::ReadOnly => Decision::Deny(self.bounds.deny_unseen(request)),
+            Op::Write
+            | Op::Edit
+            | Op::CreateDir
+            | Op::Remove
+            | Op::Rename
+            | Op::Symlink
+            | Op::Run => match mode {
+                Mode::WorkspaceWrite | Mode::DangerFullAccess => {
+                    let at = self.approved_at.clone();
+                    Decision::Allow(Grant::new(mode, self.roots().cloned(), at))
                 }
-            }
+                Mode::ReadOnly => Decision::Deny(self.bounds.deny_unseen(request)),
+            },
         }
     }
 }

@@ -69,6 +69,13 @@ pub enum Subject {
         /// Where that is, once symlinks are followed. The change is made there or not at all.
         place: PathBuf,
     },
+    /// One command, whatever it does.
+    Command {
+        /// The whole command line.
+        command: String,
+        /// Where it begins, absolute.
+        workdir: PathBuf,
+    },
 }
 
 /// What a person answered.
@@ -145,8 +152,8 @@ impl Wider {
         &self.0
     }
 
-    /// Asks, and returns the policy of the one call, which changes what is at the place that was
-    /// shown and nothing else.
+    /// Asks, and returns the policy of the one call: which changes what is at the place that was
+    /// shown and nothing else, or which runs the command that was.
     ///
     /// # Errors
     ///
@@ -158,11 +165,14 @@ impl Wider {
         question: &Question,
         cancel: &Cancel,
     ) -> Result<Policy> {
-        let Subject::Operation { place, .. } = &question.subject;
+        let place = match &question.subject {
+            Subject::Operation { place, .. } => Some(place.clone()),
+            Subject::Command { .. } => None,
+        };
         Err(Error::Escalation(match answer(approver, question, cancel) {
             Approval::AllowedOnce => {
                 let bounds = self.0.under(self.0.mode())?;
-                return Ok(Policy::approved(bounds, place.clone()));
+                return Ok(Policy::approved(bounds, place));
             }
             Approval::Rejected => Unescalated::Rejected,
             Approval::Cancelled => Unescalated::Cancelled,

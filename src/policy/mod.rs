@@ -3,14 +3,17 @@
 
 mod areas;
 mod bounds;
+mod command;
 mod decision;
 mod escalation;
 mod grant;
 mod roots;
 mod settings;
+mod shell_limits;
 
 pub(crate) use areas::{Areas, Required};
 pub(crate) use bounds::Bounds;
+pub(crate) use command::Confining;
 pub use decision::{Decision, Policy};
 pub use escalation::{Answer, Approval, Approver, Escalation, Question, Subject};
 pub(crate) use escalation::{Wider, can_reach};
@@ -19,3 +22,4 @@ pub(crate) use grant::Unmade;
 pub(crate) use roots::{SESSION_DIRECTORY, WORKSPACE};
 pub use roots::{TempAreas, writable_roots};
 pub use settings::Settings;
+pub use shell_limits::ShellLimits;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::areas::Required;
 use super::roots::{TempAreas, WORKSPACE};
+use super::shell_limits::ShellLimits;
 use crate::error::{Error, Result};
 use crate::mode::Mode;
 use crate::text::MAX_TEXT_BYTES;
@@ -21,6 +22,7 @@ pub struct Settings {
     pub(crate) durability: Durability,
     pub(crate) max_text_bytes: u64,
     pub(crate) required: Required,
+    pub(crate) shell_limits: ShellLimits,
 }
 
 impl Default for Settings {
@@ -32,6 +34,7 @@ impl Default for Settings {
             durability: Durability::default(),
             max_text_bytes: MAX_TEXT_BYTES,
             required: Required { at_least: Enforcement::Checked, kind: None },
+            shell_limits: ShellLimits::default(),
         }
     }
 }
@@ -77,6 +80,13 @@ impl Settings {
         self
     }
 
+    /// How long commands may take, and how much they may write. Each is at least one, or the
+    /// settings are not loaded.
+    pub fn shell_limits(mut self, limits: ShellLimits) -> Self {
+        self.shell_limits = limits;
+        self
+    }
+
     #[doc(hidden)]
     /// This kind of fence and no other, though the host may offer a stronger one. For tests and
     /// diagnostics.
@@ -116,10 +126,20 @@ impl Settings {
 
     /// Fails for a value that its type takes and the policy does not.
     pub(crate) fn check(&self) -> Result<()> {
-        match self.max_text_bytes {
-            0 => Err(invalid("max_text_bytes", "at least one byte", &Value::from(0))),
-            1.. => Ok(()),
+        let limits = &self.shell_limits;
+        let amounts = [
+            ("max_text_bytes", self.max_text_bytes),
+            ("max_output_bytes", limits.max_output_bytes as u64),
+            ("max_spill_bytes", limits.max_spill_bytes),
+        ];
+        let times = [("timeout", limits.timeout), ("max_timeout", limits.max_timeout)];
+        if let Some((setting, none)) = amounts.into_iter().find(|(_, bytes)| *bytes == 0) {
+            return Err(invalid(setting, "at least one byte", &Value::from(none)));
         }
+        if let Some((setting, _)) = times.into_iter().find(|(_, time)| time.is_zero()) {
+            return Err(invalid(setting, "more than no time", &Value::from(0)));
+        }
+        Ok(())
     }
 
     /// The workspace that is meant.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
-const ALLOWED: [(&str, &[&str]); 27] = [
+const ALLOWED: [(&str, &[&str]); 29] = [
     ("aiming", &["error", "lexical", "mode", "policy", "request", "target"]),
     (
         "asking",
@@ -14,9 +14,10 @@ const ALLOWED: [(&str, &[&str]); 27] = [
             "texts",
         ],
     ),
-    ("audit", &["call", "error", "mode", "observation", "policy", "request"]),
+    ("audit", &["call", "error", "mode", "observation", "policy", "request", "shell"]),
     ("call", &["error", "policy", "request", "text"]),
     ("change", &["aiming", "error", "policy", "request", "target", "text"]),
+    ("commands", &["aiming", "asking", "audit", "error", "lexical", "policy", "request", "shell"]),
     ("error", &["mode", "request", "text"]),
     ("events", &["mode"]),
     (
@@ -33,7 +34,7 @@ const ALLOWED: [(&str, &[&str]); 27] = [
     ("reader", &[]),
     ("reading", &["call", "error", "lexical", "physical", "reader", "request", "target", "text"]),
     ("request", &["text"]),
-    ("service", &["audit", "error", "mode", "policy"]),
+    ("service", &["audit", "error", "mode", "policy", "shell"]),
     (
         "session",
         &[
@@ -41,6 +42,7 @@ const ALLOWED: [(&str, &[&str]); 27] = [
             "audit",
             "call",
             "change",
+            "commands",
             "error",
             "events",
             "gate",
@@ -50,16 +52,21 @@ const ALLOWED: [(&str, &[&str]); 27] = [
             "reading",
             "request",
             "service",
+            "shell",
             "text",
             "turn",
         ],
     ),
+    ("shell", &["call", "mode", "policy"]),
     ("spelling", &[]),
     ("survey", &[]),
     ("target", &["error", "physical", "reader", "request"]),
     ("text", &[]),
     ("texts", &["aiming", "change", "error", "request", "target", "text"]),
-    ("tools", &["call", "error", "mode", "policy", "request", "session", "spelling", "text"]),
+    (
+        "tools",
+        &["call", "error", "mode", "policy", "request", "session", "shell", "spelling", "text"],
+    ),
     ("turn", &[]),
 ];
 

@@ -41,6 +41,7 @@ mod rehearse;
 mod remains;
 mod session;
 mod settings;
+mod shell;
 mod stop;
 mod strace;
 mod stream;

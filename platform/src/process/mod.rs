@@ -9,7 +9,9 @@ mod landlock;
 mod plan;
 mod probe;
 mod report;
+mod rights;
 mod spawn;
+mod spill;
 mod supervisor;
 mod tree;
 
@@ -17,6 +19,8 @@ pub use child::{Child, Ended, Happened, Killer, Stream};
 pub use command::{Command, Network, Restrictions, Streams, Workdir};
 pub use plan::{Plan, Runners, SpawnError, unconfined};
 pub use report::{Held, NoRunner, PassedOver, Runner, ShellEnforcement, ShellGap};
+pub use rights::may_write;
+pub use spill::SpillFile;
 
 #[cfg(test)]
 mod tests;

@@ -87,8 +87,8 @@ impl Image {
         self.arguments.iter().map(|word| OsString::from_vec(word.as_bytes().to_vec()))
     }
 
-    /// Starts it with these streams, and with `extra` as its descriptors from 3 on. No other
-    /// descriptor is inherited, as all of this process are closed on exec(3).
+    /// Starts it with these streams, and with `extra` as its descriptors from 3 on. No other that
+    /// is open now is inherited.
     pub(super) fn spawn(&self, streams: Streams, extra: &[BorrowedFd<'_>]) -> io::Result<Started> {
         let mut actions = PosixSpawnFileActions::init()?;
         let mut attributes = PosixSpawnAttr::init()?;
@@ -116,6 +116,10 @@ impl Image {
             actions.add_dup2(fd.as_raw_fd(), number)?;
             theirs.push(fd);
         }
+        let given = 3 + i32::try_from(extra.len()).unwrap_or(i32::MAX);
+        for fd in inheritable(given) {
+            actions.add_close(fd)?;
+        }
         attributes.set_flags(flags)?;
         let pid = posix_spawn(
             self.program.as_c_str(),
@@ -138,6 +142,14 @@ fn defaults() -> SigSet {
     Signal::iterator()
         .filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP))
         .collect()
+}
+
+/// Descriptors of this process from `first` on. Most are closed on exec(3) anyway, but some may have
+/// come from whoever has started it.
+fn inheritable(first: i32) -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+    let fds = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    fds.filter(|fd| *fd >= first).collect()
 }
 
 fn above(fd: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {

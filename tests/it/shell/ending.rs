@@ -1,0 +1,100 @@
+//! How commands end, and all that they started with them.
+
+use std::time::{Duration, Instant};
+
+use ringfence::{Cancel, Code, Ending, Mode, Run};
+
+use super::{PATIENCE, run, runs, session, stage, stdout, within};
+
+/// Beyond the limit and the grace.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// Leaves a process that has left its parents, its session and its environment, and says who it is.
+const LEAVES: &str = "env -i setsid bash -c '(sleep 300 & echo $!) &' | head -1";
+
+#[test]
+fn its_exit_code_and_its_signal_are_told_as_they_are() {
+    let stage = stage();
+    let session = session(&stage, Mode::WorkspaceWrite);
+    for (command, ending) in [
+        ("true", Ending::Exited(0)),
+        ("exit 7", Ending::Exited(7)),
+        ("nothing-of-that-name", Ending::Exited(127)),
+        ("./f", Ending::Exited(126)),
+        ("kill -TERM $$", Ending::Signalled(15)),
+        ("sleep 9 & kill $!; wait $!; test $? = 143", Ending::Exited(0)),
+    ] {
+        assert_eq!(run(&session, command).ending, ending, "{command}");
+    }
+}
+
+#[test]
+fn a_limit_ends_all_of_it_in_time() {
+    let stage = stage();
+    let session = session(&stage, Mode::WorkspaceWrite);
+    for command in [
+        "sleep 300",
+        "trap '' TERM; sleep 300 & wait; sleep 300",
+        "(sleep 300; touch late) & wait",
+        "yes",
+        "kill -STOP $$",
+    ] {
+        let limit = Duration::from_millis(150);
+        let began = Instant::now();
+        let ran = session.run(Run::new(command).timeout(limit)).unwrap();
+        let took = began.elapsed();
+        assert_eq!((ran.ending, ran.timeout), (Ending::TimedOut, Some(limit)), "{command}");
+        assert!(took < limit + Duration::from_millis(200) + MARGIN, "{command}: {took:?}");
+    }
+    assert!(!stage.root().join("late").exists());
+}
+
+#[test]
+fn what_it_left_running_ends_with_it() {
+    let stage = stage();
+    for mode in [Mode::ReadOnly, Mode::WorkspaceWrite] {
+        let session = session(&stage, mode);
+        let began = Instant::now();
+        let ran = run(&session, LEAVES);
+        assert!(began.elapsed() < PATIENCE, "nobody waits for what it left");
+        let pid = stdout(&ran).to_owned();
+        assert!(pid.trim().parse::<u32>().is_ok(), "{ran:?}");
+        within(Duration::from_secs(1), || !runs(&pid), "it still runs");
+    }
+}
+
+#[test]
+fn a_grandchild_that_holds_the_pipes_holds_nobody_up() {
+    let stage = stage();
+    let session = session(&stage, Mode::DangerFullAccess);
+    for command in ["(sleep 300 &); echo hi", "nohup sleep 300 & echo hi"] {
+        let began = Instant::now();
+        let ran = run(&session, command);
+        assert_eq!((stdout(&ran), ran.ending), ("hi\n", Ending::Exited(0)), "{command}");
+        assert!(began.elapsed() < Duration::from_secs(5), "{command}");
+    }
+}
+
+#[test]
+fn who_cancels_it_ends_all_of_it() {
+    let stage = stage();
+    let session = session(&stage, Mode::WorkspaceWrite);
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        let command = Run::new("echo $$ > pid; sleep 300").cancel(cancel.clone());
+        let ran = scope.spawn(|| session.run(command).unwrap());
+        let told = stage.root().join("pid");
+        within(
+            PATIENCE,
+            || std::fs::read_to_string(&told).is_ok_and(|pid| pid.ends_with('\n')),
+            "",
+        );
+        cancel.cancel();
+        assert_eq!(ran.join().unwrap().ending, Ending::Aborted);
+        let pid = std::fs::read_to_string(&told).unwrap();
+        within(Duration::from_secs(1), || !runs(&pid), "it still runs");
+    });
+    let error = session.run(Run::new("touch n").cancel(cancel)).unwrap_err();
+    assert_eq!(error.code(), Code::FsAborted);
+    assert!(!stage.root().join("n").exists());
+}
