@@ -11,4 +11,4 @@ mod carry;
 mod unix;
 
 pub(crate) use carry::{Carried, Old, shed_acl};
-pub(crate) use unix::{Dir, DirLock, Hold, Meta, Onto, READ, Spot, mount_id};
+pub(crate) use unix::{Dir, DirLock, Hold, Meta, Onto, READ, Spot, mount_id, place};

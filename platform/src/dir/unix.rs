@@ -281,11 +281,9 @@ impl Dir {
         }
     }
 
-    /// Where the directory is by now, absolute and without symlinks, as `/proc/self/fd` tells it,
-    /// proc_pid_fd(5). Nothing where that cannot be asked.
+    /// As [`place`], of this directory.
     pub(crate) fn place(&self) -> Option<PathBuf> {
-        let link = format!("/proc/self/fd/{}", self.0.as_raw_fd());
-        std::fs::read_link(link).ok().filter(|place| proc_is_mounted() && place.is_absolute())
+        place(&self.0)
     }
 
     /// Renames `from` to `to`, in one step.
@@ -418,6 +416,13 @@ pub(crate) fn mount_id(dir: impl AsFd, path: impl Arg) -> Result<Option<u64>, Fa
         Err(Errno::NOSYS) => Ok(None),
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// Where a directory is by now, absolute and without symlinks, as `/proc/self/fd` tells it,
+/// proc_pid_fd(5). Nothing where that cannot be asked.
+pub(crate) fn place(dir: impl AsFd) -> Option<PathBuf> {
+    let link = format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd());
+    std::fs::read_link(link).ok().filter(|place| proc_is_mounted() && place.is_absolute())
 }
 
 fn is_procfs(statfs: rustix::fs::StatFs) -> bool {

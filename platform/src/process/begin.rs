@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
@@ -44,4 +45,26 @@ pub(super) fn on_a_thread<T: Send + 'static>(
 ) -> io::Result<T> {
     let thread = thread::Builder::new().name("ringfence-command".into()).spawn(begin)?;
     thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it has died")))
+}
+
+/// A thread that lasts until this value is dropped.
+#[derive(Debug)]
+pub(super) struct Lasting {
+    _until_dropped: Sender<()>,
+}
+
+/// Runs `begin` on a thread that lasts: what it starts and ties to its parent's life,
+/// PR_SET_PDEATHSIG(2const), is tied to that thread's.
+pub(super) fn on_a_lasting_thread<T: Send + 'static>(
+    begin: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<(T, Lasting)> {
+    let (until_dropped, dropped) = channel();
+    let (tell, told) = sync_channel(1);
+    thread::Builder::new().name("ringfence-command".into()).spawn(move || {
+        drop(tell.send(begin()));
+        let _ = dropped.recv();
+    })?;
+    let died = |_| Err(io::Error::other("the thread that starts it has died"));
+    let begun = told.recv().unwrap_or_else(died)?;
+    Ok((begun, Lasting { _until_dropped: until_dropped }))
 }

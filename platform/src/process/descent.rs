@@ -15,20 +15,28 @@ use super::tree::Mark;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Sends `signal` to each member that there is now.
-pub(super) fn signal_once(first: Pid, mark: Option<&Mark>, signal: Signal) {
-    for fd in members(first, mark) {
+pub(super) fn signal_once(first: Pid, mark: &Mark, signal: Signal) {
+    for (_, fd) in members(first, Some(mark)) {
         // It may be gone, or another's.
         let _ = pidfd_send_signal(&fd, signal);
     }
 }
 
+/// Sends `signal` to all that descends from `first` now, and not to itself.
+pub(super) fn signal_below(first: Pid, signal: Signal) {
+    let below = members(first, None).into_iter();
+    for (_, fd) in below.filter(|(pid, _)| *pid != first) {
+        let _ = pidfd_send_signal(&fd, signal);
+    }
+}
+
 /// Ends each member, and those that came meanwhile, until there are none.
-pub(super) fn kill_all(first: Pid, mark: Option<&Mark>) {
+pub(super) fn kill_all(first: Pid, mark: &Mark) {
     let began = Instant::now();
     loop {
-        let members = members(first, mark);
+        let members = members(first, Some(mark));
         let mut is_alive = false;
-        for fd in &members {
+        for (_, fd) in &members {
             is_alive |= pidfd_send_signal(fd, Signal::KILL).is_ok();
         }
         let left = PATIENCE.saturating_sub(began.elapsed());
@@ -40,9 +48,9 @@ pub(super) fn kill_all(first: Pid, mark: Option<&Mark>) {
 }
 
 /// Until each is gone, or the time is over.
-fn wait_for(members: &[OwnedFd], patience: Duration) {
+fn wait_for(members: &[(Pid, OwnedFd)], patience: Duration) {
     let until = Instant::now() + patience;
-    for member in members {
+    for (_, member) in members {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).expect("half a second");
         let _ = poll(&mut [PollFd::new(member, PollFlags::IN)], Some(&left));
@@ -51,7 +59,7 @@ fn wait_for(members: &[OwnedFd], patience: Duration) {
 
 /// Every process that descends from `first` or has the mark, `first` among them. Each is looked at
 /// again once it is held, since its number may be another's by then.
-fn members(first: Pid, mark: Option<&Mark>) -> Vec<OwnedFd> {
+fn members(first: Pid, mark: Option<&Mark>) -> Vec<(Pid, OwnedFd)> {
     let all = processes();
     let mut known: HashSet<i32> = HashSet::from([first.as_raw_nonzero().get()]);
     let is_marked = |pid: i32| mark.is_some_and(|mark| has_mark(pid, mark));
@@ -65,10 +73,11 @@ fn members(first: Pid, mark: Option<&Mark>) -> Vec<OwnedFd> {
             break;
         }
     }
-    let held = |pid: i32| {
-        let before = all.get(&pid)?;
-        let fd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-        (process(pid)?.started == before.started).then_some(fd)
+    let held = |number: i32| {
+        let before = all.get(&number)?;
+        let pid = Pid::from_raw(number)?;
+        let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        (process(number)?.started == before.started).then_some((pid, fd))
     };
     known.into_iter().filter_map(held).collect()
 }

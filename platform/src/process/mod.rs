@@ -1,13 +1,18 @@
 //! Commands that can change files only beneath the same roots as a fence, and how surely.
 
 mod begin;
+mod bwrap;
 mod child;
 mod command;
 mod descent;
 mod domain;
+mod entry;
 mod landlock;
+mod mounts;
+mod namespace;
 mod plan;
 mod probe;
+mod proven;
 mod report;
 mod rights;
 mod spawn;

@@ -1,20 +1,26 @@
 //! Which runner confines a command, chosen among those that were seen to be effective.
 
 use std::io;
+use std::sync::{Arc, OnceLock};
 
 use super::begin::{on_a_thread, start};
 use super::child::Child;
-use super::command::{Command, Restrictions};
-use super::landlock::Landlock;
-use super::probe;
+use super::command::{Command, Network, Restrictions};
+use super::proven::Proven;
 use super::report::{Held, NoRunner, PassedOver, Runner, ShellEnforcement};
 use super::tree::Mark;
 use crate::host::AmbientAuthority;
 
-/// The runners of this host, each seen to be effective or not when this was made.
+/// The runners of this host. Each is seen to be effective, or not, when it is first needed; the
+/// answer is kept for as long as this value or a clone of it lives.
 #[derive(Clone, Debug)]
-pub struct Runners {
-    landlock: Result<Landlock, String>,
+pub struct Runners(Arc<[Candidate]>);
+
+/// A runner that may be usable.
+#[derive(Debug)]
+struct Candidate {
+    runner: Runner,
+    found: OnceLock<Result<Proven, String>>,
 }
 
 /// A command that can be started, confined as it was asked for, and in no other way.
@@ -29,7 +35,7 @@ pub struct Plan {
 
 #[derive(Debug)]
 enum By {
-    Landlock(Landlock, Restrictions),
+    Runner(Proven, Restrictions),
     Nobody,
 }
 
@@ -46,18 +52,36 @@ pub enum SpawnError {
 }
 
 impl Runners {
-    /// Sees what each runner does: a command that it confines writes in one directory and has to
-    /// fail to write in another, both in the directory for temporary files of this process.
+    /// The runners that this system may have, in the order in which they are taken: Landlock, which
+    /// needs nothing else and takes the least time, then bubblewrap.
+    ///
+    /// To see what one does, a command that it confines writes in one directory and has to fail to
+    /// write in another, both in the directory for temporary files of this process.
     pub fn probe() -> Self {
-        let landlock = Landlock::find().and_then(|landlock| {
-            probe::prove(|command, restrictions| landlock.spawn(command, restrictions))?;
-            Ok(landlock)
-        });
-        Self { landlock: landlock.map_err(|error| error.to_string()) }
+        Self::of([Runner::Landlock, Runner::Bwrap])
+    }
+
+    /// One runner alone, to see what it does.
+    #[doc(hidden)]
+    pub fn only(runner: Runner) -> Self {
+        Self::of([runner])
+    }
+
+    fn of<const N: usize>(runners: [Runner; N]) -> Self {
+        let candidate = |runner| Candidate { runner, found: OnceLock::new() };
+        Self(Arc::new(runners.map(candidate)))
+    }
+
+    /// Every runner, by the usual order: what it holds of a command that is denied no more than to
+    /// change files, or why it cannot be used.
+    pub fn survey(&self) -> Vec<Result<Held, PassedOver>> {
+        let restrictions = Restrictions::default();
+        let held = |candidate: &Candidate| Ok(candidate.held(&restrictions)?.1);
+        self.0.iter().map(held).collect()
     }
 
     /// Plans to run `command` under `restrictions`, by the first runner that holds them as fully as
-    /// is required.
+    /// is required. Where Landlock is known not to hold them, bubblewrap comes first.
     ///
     /// # Errors
     ///
@@ -69,20 +93,54 @@ impl Runners {
         required: ShellEnforcement,
     ) -> Result<Plan, NoRunner> {
         let mut passed_over = Vec::new();
-        let landlock = match &self.landlock {
-            Ok(landlock) => landlock,
-            Err(why) => {
-                let runner = Runner::Landlock;
-                passed_over.push(PassedOver { runner, why: why.clone() });
-                return Err(NoRunner(passed_over));
+        for candidate in self.in_order(&restrictions) {
+            match candidate.holding(&restrictions, required) {
+                Ok((proven, held)) => {
+                    let (by, held) = (By::Runner(proven.clone(), restrictions), Some(held));
+                    return Ok(Plan { command, by, held, passed_over });
+                }
+                Err(why) => passed_over.push(why),
             }
-        };
-        let held = Held { runner: Runner::Landlock, gaps: landlock.gaps(&restrictions) };
-        if held.enforcement() < required {
-            return Err(NoRunner(passed_over));
         }
-        let by = By::Landlock(*landlock, restrictions);
-        Ok(Plan { command, by, held: Some(held), passed_over })
+        Err(NoRunner(passed_over))
+    }
+
+    fn in_order(&self, restrictions: &Restrictions) -> Vec<&Candidate> {
+        let mut order: Vec<_> = self.0.iter().collect();
+        let Restrictions { protected, metadata, network, .. } = restrictions;
+        if *metadata || !protected.is_empty() || *network == Network::Denied {
+            order.reverse();
+        }
+        order
+    }
+}
+
+impl Candidate {
+    /// The runner, if it holds `restrictions` as fully as is required.
+    fn holding(
+        &self,
+        restrictions: &Restrictions,
+        required: ShellEnforcement,
+    ) -> Result<(&Proven, Held), PassedOver> {
+        let (proven, held) = self.held(restrictions)?;
+        if held.enforcement() < required {
+            let gaps: Vec<_> = held.gaps.iter().map(ToString::to_string).collect();
+            return Err(self.passed_over(format!("it does not hold {}", gaps.join(", "))));
+        }
+        Ok((proven, held))
+    }
+
+    fn held(&self, restrictions: &Restrictions) -> Result<(&Proven, Held), PassedOver> {
+        let find = || Proven::find(self.runner).map_err(|error| error.to_string());
+        let proven = self.found.get_or_init(find).as_ref();
+        let proven = proven.map_err(|why| self.passed_over(why.clone()))?;
+        let gaps = proven.gaps(restrictions);
+        let gaps = gaps.map_err(|error| self.passed_over(error.to_string()))?;
+        Ok((proven, Held { runner: self.runner, gaps }))
+    }
+
+    fn passed_over(&self, why: String) -> PassedOver {
+        PassedOver { runner: self.runner, why }
     }
 }
 
@@ -109,7 +167,7 @@ impl Plan {
     /// [`SpawnError`] says whether it was the runner that failed. Nothing runs then.
     pub fn spawn(mut self) -> Result<Child, SpawnError> {
         match self.by {
-            By::Landlock(landlock, restrictions) => landlock.spawn(self.command, restrictions),
+            By::Runner(runner, restrictions) => runner.spawn(self.command, restrictions),
             By::Nobody => {
                 let mark = Mark::of(&mut self.command);
                 let command = self.command;

@@ -82,14 +82,39 @@ impl Image {
         Self::new(&program, command.arguments.iter().cloned(), &command.env)
     }
 
+    /// The path that is executed.
+    pub(super) fn program(&self) -> &[u8] {
+        self.program.as_bytes()
+    }
+
     /// The command line, to be started by another program.
     pub(super) fn words(&self) -> impl Iterator<Item = OsString> + '_ {
         self.arguments.iter().map(|word| OsString::from_vec(word.as_bytes().to_vec()))
     }
 
-    /// Starts it with these streams, and with `extra` as its descriptors from 3 on. No other that
-    /// is open now is inherited.
+    /// Starts it with these streams, and with `extra` as its descriptors from 3 on. No other
+    /// descriptor is inherited, not even one that this process was started with.
     pub(super) fn spawn(&self, streams: Streams, extra: &[BorrowedFd<'_>]) -> io::Result<Started> {
+        self.begin(streams, extra, None)
+    }
+
+    /// The same, but that `errors` is its standard error. That of `streams` is the first descriptor
+    /// after `extra`.
+    pub(super) fn spawn_apart(
+        &self,
+        streams: Streams,
+        extra: &[BorrowedFd<'_>],
+        errors: BorrowedFd<'_>,
+    ) -> io::Result<Started> {
+        self.begin(streams, extra, Some(errors))
+    }
+
+    fn begin(
+        &self,
+        streams: Streams,
+        extra: &[BorrowedFd<'_>],
+        errors: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Started> {
         let mut actions = PosixSpawnFileActions::init()?;
         let mut attributes = PosixSpawnAttr::init()?;
         let mut flags = PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK;
@@ -116,9 +141,16 @@ impl Image {
             actions.add_dup2(fd.as_raw_fd(), number)?;
             theirs.push(fd);
         }
-        let given = 3 + i32::try_from(extra.len()).unwrap_or(i32::MAX);
-        for fd in inheritable(given) {
-            actions.add_close(fd)?;
+        if let Some(errors) = errors {
+            let after = i32::try_from(3 + extra.len()).map_err(io::Error::other)?;
+            actions.add_dup2(2, after)?;
+            let errors = above(errors)?;
+            actions.add_dup2(errors.as_raw_fd(), 2)?;
+            theirs.push(errors);
+        }
+        let given = 3 + extra.len() + usize::from(errors.is_some());
+        for other in open_from(given) {
+            actions.add_close(other)?;
         }
         attributes.set_flags(flags)?;
         let pid = posix_spawn(
@@ -144,12 +176,12 @@ fn defaults() -> SigSet {
         .collect()
 }
 
-/// Descriptors of this process from `first` on. Most are closed on exec(3) anyway, but some may have
-/// come from whoever has started it.
-fn inheritable(first: i32) -> Vec<i32> {
+/// The descriptors of this process from this number on. One that is gone when it is to be closed is
+/// no error, and one that another thread makes meanwhile is closed on exec(3).
+fn open_from(first: usize) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
-    let fds = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    fds.filter(|fd| *fd >= first).collect()
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers.filter(|number| usize::try_from(*number).is_ok_and(|own| own >= first)).collect()
 }
 
 fn above(fd: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {

@@ -7,16 +7,15 @@ use rustix::process::{Pid, Signal};
 use super::command::Command;
 use super::descent;
 use super::domain::Domain;
+use super::namespace::Namespace;
 
 /// By what the processes of a command are known.
 #[derive(Debug)]
 pub(super) enum Tree {
     /// A Landlock domain whose members can signal each other and nobody else.
     Domain(Domain),
-    /// They all descend from this process, which outlives them: bubblewrap's, whose end is the end
-    /// of their PID namespace.
-    #[expect(dead_code, reason = "its runner comes next")]
-    Namespace(Pid),
+    /// A PID namespace, which ends with its first process.
+    Namespace(Namespace),
     /// They descend from this process, or have this mark in their environment. One that has neither
     /// is missed.
     Marked(Pid, Mark),
@@ -44,14 +43,11 @@ impl Tree {
     pub(super) fn signal(&self, signal: Signal) {
         match self {
             Self::Domain(domain) => domain.signal(signal),
-            Self::Namespace(monitor) if signal == Signal::KILL => {
-                descent::kill_all(*monitor, None);
-            }
-            Self::Namespace(monitor) => descent::signal_once(*monitor, None, signal),
+            Self::Namespace(namespace) => namespace.signal(signal),
             Self::Marked(first, mark) if signal == Signal::KILL => {
-                descent::kill_all(*first, Some(mark));
+                descent::kill_all(*first, mark);
             }
-            Self::Marked(first, mark) => descent::signal_once(*first, Some(mark), signal),
+            Self::Marked(first, mark) => descent::signal_once(*first, mark, signal),
         }
     }
 }
