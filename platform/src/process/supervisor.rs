@@ -15,7 +15,10 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetError, RulesetStatus, Scope};
+use landlock::{
+    AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -125,11 +128,15 @@ fn enter(pipe: &OwnedFd) -> io::Result<Watched> {
     Watched::hold(watcher.ok_or_else(|| io::Error::other("nobody watches over the commands"))?)
 }
 
-/// Gives up, on this thread and for good, to signal any process that is not in its domain.
-pub(super) fn scope_signals() -> io::Result<()> {
+/// Gives up, on this thread and for good, to signal any process that is not in its domain. Renames
+/// and links between directories, which every domain forbids but where it grants them, stay as they
+/// are.
+fn scope_signals() -> io::Result<()> {
+    let everywhere = PathFd::new("/").map_err(io::Error::other)?;
     let scoped = || -> Result<_, RulesetError> {
-        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        ruleset.scope(Scope::Signal)?.create()?.restrict_self()
+        let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        let ruleset = strict.handle_access(AccessFs::Refer)?.scope(Scope::Signal)?.create()?;
+        ruleset.add_rule(PathBeneath::new(everywhere, AccessFs::Refer))?.restrict_self()
     };
     match scoped().map(|status| status.ruleset) {
         Ok(RulesetStatus::FullyEnforced) => Ok(()),
