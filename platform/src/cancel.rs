@@ -39,6 +39,6 @@ impl Cancel {
 
     /// Goes on only if nobody has.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        if self.is_cancelled() { Err(Fault::new(ErrorKind::Cancelled)) } else { Ok(()) }
+        Fault::new(ErrorKind::Cancelled).unless(!self.is_cancelled())
     }
 }

@@ -182,6 +182,11 @@ impl Fault {
         Self { kind, ..Self::default() }
     }
 
+    /// Fails with this, unless it `holds` what was to be seen.
+    pub(crate) fn unless(self, holds: bool) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(self) }
+    }
+
     /// What a lookup has found, in the kernel's word for it, whoever looked. There `EXDEV` is an
     /// escape, and not a second file system.
     pub(crate) fn found(errno: Errno) -> Self {

@@ -20,15 +20,15 @@ use crate::stat::{Entry, Follow, Kind, Snapshot, Stamp, Stat, TargetKey};
 
 /// What a fence holds, and acts with on whatever thread it acts.
 #[derive(Debug)]
-pub(crate) struct Held<R> {
+pub(crate) struct Held {
     pub(crate) roots: Roots,
-    pub(crate) resolver: R,
+    pub(crate) resolver: Box<dyn Resolve>,
     pub(crate) locks: Arc<Locks>,
     /// Who holds the boundary.
     pub(crate) level: Enforcement,
 }
 
-impl<R: Resolve> Held<R> {
+impl Held {
     pub(crate) fn root(&self, id: RootId) -> Result<&Root, Fault> {
         self.roots.get(id).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))
     }
@@ -61,9 +61,7 @@ impl<R: Resolve> Held<R> {
     pub(crate) fn snapshot(&self, root: &Root, path: &Path) -> Result<Snapshot, Fault> {
         let file = File::from(self.resolver.open(root, path, READ)?);
         let meta = Meta::of(&file)?;
-        if meta.kind != Kind::File {
-            return Err(Fault::new(ErrorKind::WrongKind));
-        }
+        Fault::new(ErrorKind::WrongKind).unless(meta.kind == Kind::File)?;
         Ok(Snapshot { file, stamp: meta.stamp })
     }
 
@@ -77,7 +75,7 @@ impl<R: Resolve> Held<R> {
                 // Nothing if it is gone by now.
                 let Some(found) = look.transpose() else { continue };
                 let (kind, stamp) = found.map_or((told, None), |m| (m.kind, Some(m.stamp)));
-                entries.push(Entry { name: name.into_os_string(), kind, stamp });
+                entries.push(Entry { name: name.as_os_str().to_owned(), kind, stamp });
             }
             entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
             Ok(entries)

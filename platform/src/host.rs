@@ -7,7 +7,7 @@ use crate::assurance::{Assurance, Confinement, Enforcement, Options, Resolution}
 use crate::error::{ErrorKind, Fault, Result};
 use crate::fence::Fence;
 use crate::local::Local;
-use crate::resolve::{Openat2, Rules, Scope, Walk};
+use crate::resolve::{Openat2, Resolve, Rules, Scope, Walk};
 use crate::roots::{Root, Roots};
 
 /// One kind of fence and whether this host can put it up.
@@ -95,12 +95,9 @@ fn put_up(
     resolution: Resolution,
     confinement: Confinement,
 ) -> Result<Box<dyn Fence>> {
-    let roots = roots.clone();
-    Ok(match resolution {
-        Resolution::Openat2 => {
-            let resolver = Openat2::proven(&roots, rules)?;
-            Box::new(Local::new(roots, resolver, confinement)?)
-        }
-        Resolution::Walk => Box::new(Local::new(roots, Walk(rules), confinement)?),
-    })
+    let resolver: Box<dyn Resolve> = match resolution {
+        Resolution::Openat2 => Box::new(Openat2::proven(roots, rules)?),
+        Resolution::Walk => Box::new(Walk(rules)),
+    };
+    Ok(Box::new(Local::new(roots, resolver, resolution, confinement)?))
 }

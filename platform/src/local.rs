@@ -23,31 +23,36 @@ use crate::stat::{Entry, Follow, Snapshot, Stat};
 /// A fence on this host. With a worker, changes are made by that and reads by the caller's thread;
 /// without, all is done there.
 #[derive(Debug)]
-pub(crate) struct Local<R> {
-    held: Arc<Held<R>>,
+pub(crate) struct Local {
+    held: Arc<Held>,
     assurance: Assurance,
     worker: Option<Worker>,
 }
 
-impl<R: Resolve> Local<R> {
-    pub(crate) fn new(roots: Roots, resolver: R, confinement: Confinement) -> Result<Self> {
-        let (level, gaps) = match (resolver.rules().scope, R::RESOLUTION) {
+impl Local {
+    pub(crate) fn new(
+        roots: &Roots,
+        resolver: Box<dyn Resolve>,
+        resolution: Resolution,
+        confinement: Confinement,
+    ) -> Result<Self> {
+        let (level, gaps) = match (resolver.rules().scope, resolution) {
             (Scope::Beneath, Resolution::Openat2) => (Enforcement::Kernel, vec![]),
             (Scope::Beneath, Resolution::Walk) => (Enforcement::Checked, vec![Gap::NoOpenat2]),
             (Scope::Ambient, _) => (Enforcement::Unfenced, vec![]),
         };
-        let resolution = R::RESOLUTION;
         let mut assurance = Assurance { level, resolution, confinement, landlock_abi: None, gaps };
         let locks = Locks::of_this_process().map_err(|fault| fault.at("open a fence on", "."))?;
         match confinement {
-            Confinement::Landlock => confine::assess(&roots, &mut assurance),
+            Confinement::Landlock => confine::assess(roots, &mut assurance),
             Confinement::Nothing => assurance.gaps.push(Gap::NoLandlock),
         }
-        let held = Arc::new(Held { roots, resolver, locks, level: assurance.level });
+        let level = assurance.level;
+        let held = Arc::new(Held { roots: roots.clone(), resolver, locks, level });
         let worker = (confinement == Confinement::Landlock).then(|| {
             let acting = Arc::clone(&held);
             let act = move |m: &_, terms: &_, waits: &mut _| attempt(&acting, m, terms, waits);
-            confine::landlock(&held.roots, &mut assurance, act)
+            confine::landlock(&held.roots, &mut assurance, Box::new(act))
         });
         Ok(Self { worker: worker.transpose()?, held, assurance })
     }
@@ -70,8 +75,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Makes the change on this thread, if nobody else is changing the same directory. What is to be
 /// changed is looked up anew by each attempt, so nothing is decided by what was before a wait;
 /// `waits` says since when.
-fn attempt<R: Resolve>(
-    held: &Held<R>,
+fn attempt(
+    held: &Held,
     mutation: &Mutation,
     terms: &Terms,
     waits: &mut Option<Instant>,
@@ -88,9 +93,9 @@ fn attempt<R: Resolve>(
     Some(made.map_err(|fault| mutation.failed(fault)))
 }
 
-impl<R> sealed::Sealed for Local<R> {}
+impl sealed::Sealed for Local {}
 
-impl<R: Resolve> Fence for Local<R> {
+impl Fence for Local {
     fn roots(&self) -> &Roots {
         &self.held.roots
     }

@@ -68,10 +68,8 @@ impl Locks {
                 Err(TryLockError::WouldBlock) => std::thread::yield_now(),
             }
         };
-        if !table.as_ref().is_some_and(|locks| locks.is_mine()) {
-            *table = Some(Arc::new(Self::new()));
-        }
-        Ok(Arc::clone(table.as_ref().expect("it was just made")))
+        let mine = table.take().filter(|locks| locks.is_mine());
+        Ok(Arc::clone(table.insert(mine.unwrap_or_else(|| Arc::new(Self::new())))))
     }
 
     fn new() -> Self {

@@ -85,12 +85,10 @@ impl Root {
         let open = |path: &Path| {
             let dir = Dir::open_ambient(path)?;
             let (id, path) = (dir.id()?, path.canonicalize()?);
-            if Dir::open_ambient(&path)?.id()? != id {
-                return Err(Fault::new(ErrorKind::Busy));
-            }
+            Fault::new(ErrorKind::Busy).unless(Dir::open_ambient(&path)?.id()? == id)?;
             Ok(Self { index: RootId(0), path, dir, id })
         };
-        open(path.as_ref()).map_err(|fault| fault.at("open the root", path.as_ref()))
+        open(path.as_ref()).map_err(|fault: Fault| fault.at("open the root", path.as_ref()))
     }
 
     /// Whether `other` is this directory or lies beneath it now, by identity and not by name.

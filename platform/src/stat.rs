@@ -33,8 +33,7 @@ pub enum Follow {
 /// compare a digest of the bytes too.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
 pub struct Stamp {
-    pub(crate) dev: u64,
-    pub(crate) ino: u64,
+    pub(crate) id: FileId,
     pub(crate) size: u64,
     pub(crate) mtime_ns: i128,
     pub(crate) ctime_ns: i128,
@@ -49,11 +48,6 @@ impl Stamp {
     /// When the inode last changed, in nanoseconds since 1970.
     pub fn changed_ns(&self) -> i128 {
         self.ctime_ns
-    }
-
-    /// Equal but for the change time, which a rename or an exchange moves by itself.
-    pub(crate) fn same_but_for_ctime(&self, other: &Self) -> bool {
-        Self { ctime_ns: other.ctime_ns, ..*self } == *other
     }
 }
 

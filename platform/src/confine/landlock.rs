@@ -4,7 +4,6 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
-use std::time::Instant;
 
 use ::landlock::{
     ABI, AccessFs, LandlockStatus, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
@@ -12,11 +11,10 @@ use ::landlock::{
 };
 
 use super::mounts;
-use super::worker::Worker;
+use super::worker::{Act, Worker};
 use crate::assurance::{Assurance, Enforcement, Gap, Resolution};
 use crate::dir::Dir;
 use crate::error::{Fault, Result};
-use crate::mutation::{Mutation, Receipt, Terms};
 use crate::roots::Roots;
 
 /// Every right to change files as of Linux 6.2: with less, a rename across directories or a
@@ -36,17 +34,11 @@ pub(crate) fn assess(roots: &Roots, assurance: &mut Assurance) {
 }
 
 /// Starts a thread that can change files beneath `roots` and nowhere else, to `act` there.
-pub(crate) fn landlock(
-    roots: &Roots,
-    assurance: &mut Assurance,
-    act: impl Fn(&Mutation, &Terms, &mut Option<Instant>) -> Option<Result<Receipt>> + Send + 'static,
-) -> Result<Worker> {
-    let setup = {
-        let (roots, provable) = (roots.clone(), !assurance.gaps.contains(&Gap::Unproved));
-        move || {
-            let abi = restrict(&roots)?;
-            if provable { prove() } else { Ok(()) }.map(|()| abi)
-        }
+pub(crate) fn landlock(roots: &Roots, assurance: &mut Assurance, act: Act) -> Result<Worker> {
+    let (held, provable) = (roots.clone(), !assurance.gaps.contains(&Gap::Unproved));
+    let setup = move || {
+        let abi = restrict(&held)?;
+        if provable { prove() } else { Ok(()) }.map(|()| abi)
     };
     let (worker, abi) = Worker::start(setup, act).map_err(|source| {
         let path = roots.iter().next().map_or(Path::new(""), |root| root.path());

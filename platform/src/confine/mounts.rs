@@ -19,10 +19,7 @@ pub(super) fn gap(roots: &Roots) -> Option<Gap> {
     let mounts: Option<Vec<_>> = table.as_ref().and_then(|t| t.lines().map(parse).collect());
     let bound: Option<Vec<_>> =
         mounts.and_then(|mounts| roots.iter().map(|root| around(root, &mounts)).collect());
-    match bound {
-        None => Some(Gap::MountsUnknown),
-        Some(bound) => bound.contains(&true).then_some(Gap::BindRoot),
-    }
+    bound.map_or(Some(Gap::MountsUnknown), |found| found.contains(&true).then_some(Gap::BindRoot))
 }
 
 /// Whether a part of a file system is mounted at or beneath `root`, if that can be told.

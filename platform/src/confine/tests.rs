@@ -34,8 +34,6 @@ impl<F> Resolve for Bent<F>
 where
     F: Fn(Place) -> Place + Send + Sync + 'static,
 {
-    const RESOLUTION: Resolution = Resolution::Openat2;
-
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         self.honest.pin(root, trail, hold).map(&self.bend)
     }
@@ -82,7 +80,9 @@ impl Stage {
         let rules = Rules::new(Scope::Beneath, Options::default());
         let honest = Openat2::proven(&self.roots, rules).unwrap();
         let bent = Bent { honest, bend };
-        let fence = Local::new(self.roots.clone(), bent, Confinement::Landlock).unwrap();
+        let fence =
+            Local::new(&self.roots, Box::new(bent), Resolution::Openat2, Confinement::Landlock)
+                .unwrap();
         assert_eq!(fence.assurance().level, Enforcement::Confined);
         Box::new(fence)
     }

@@ -45,6 +45,10 @@ pub(crate) struct Worker {
 /// What comes of a change that was handed over. An end without an answer is the end of the thread.
 pub(crate) type Answer = oneshot::Receiver<Result<Receipt>>;
 
+/// Makes one change; nothing if that has to wait for a lock, since when is then told.
+pub(crate) type Act =
+    Box<dyn Fn(&Mutation, &Terms, &mut Option<Instant>) -> Option<Result<Receipt>> + Send>;
+
 /// An answer that is there already.
 pub(crate) fn answered(result: Result<Receipt>) -> Answer {
     let (answer, receiver) = oneshot::channel();
@@ -57,9 +61,7 @@ impl Worker {
     /// what came of it.
     pub(super) fn start<T: Send + 'static>(
         setup: impl FnOnce() -> io::Result<T> + Send + 'static,
-        act: impl Fn(&Mutation, &Terms, &mut Option<Instant>) -> Option<Result<Receipt>>
-        + Send
-        + 'static,
+        act: Act,
     ) -> io::Result<(Self, T)> {
         let sides = Arc::new(Sides::default());
         let (jobs, queue) = channel();
@@ -71,7 +73,7 @@ impl Worker {
                 let go_on = ready.is_ok();
                 drop(tell.send(ready));
                 if go_on {
-                    work(&queue, &sides, act);
+                    work(&queue, &sides, &act);
                 }
             }
         })?;
@@ -105,11 +107,7 @@ impl Worker {
 
 /// Makes changes until there are no more, or one panics. What is left then is dropped, and by that
 /// its callers are told. A change that has to wait for a lock lets the others pass.
-fn work(
-    queue: &Receiver<Job>,
-    sides: &Sides,
-    act: impl Fn(&Mutation, &Terms, &mut Option<Instant>) -> Option<Result<Receipt>>,
-) {
+fn work(queue: &Receiver<Job>, sides: &Sides, act: &Act) {
     // A file that grows beyond the process's limit is an error, and not the end of the process.
     if let Err(errno) = SigSet::from(Signal::SIGXFSZ).thread_block() {
         tracing::debug!(%errno, "SIGXFSZ is not blocked");

@@ -32,9 +32,7 @@ const GROUP_MAY_EXECUTE: u32 = 0o010;
 /// Taken from the old file, to be put on the new one.
 #[derive(Debug)]
 pub(crate) struct Carried {
-    uid: u32,
-    gid: u32,
-    mode: u32,
+    meta: Meta,
     /// Names and values.
     attributes: Vec<(OsString, Vec<u8>)>,
     lost: Vec<Lost>,
@@ -53,8 +51,8 @@ impl Carried {
         if meta.links > 1 {
             lost.push(Lost::HardLink(meta.links - 1));
         }
-        let Meta { uid, gid, mode, .. } = *meta;
-        let mut carried = Self { uid, gid, mode: mode & !setid, attributes: Vec::new(), lost };
+        let meta = Meta { mode: meta.mode & !setid, ..*meta };
+        let mut carried = Self { meta, attributes: Vec::new(), lost };
         for name in old.list()? {
             match name.as_bytes() {
                 // Derived from the content by the system.
@@ -72,13 +70,14 @@ impl Carried {
     /// With what mode the new file is to be created, so that it is at no time more open than it
     /// will be in the end, whatever group the directory gives it.
     pub(crate) fn creation_mode(&self) -> u32 {
-        let common = (self.mode & GROUP) >> 3 & self.mode;
-        self.mode & 0o700 | common << 3 | common
+        let Meta { mode, .. } = self.meta;
+        let common = (mode & GROUP) >> 3 & mode;
+        mode & 0o700 | common << 3 | common
     }
 
     /// Puts everything on `file`, which is empty, and tells what could not be kept.
     pub(crate) fn put_on(self, file: &File) -> Result<Vec<Lost>, Fault> {
-        let Self { uid, gid, mut mode, attributes, mut lost } = self;
+        let Self { meta: Meta { uid, gid, mut mode, .. }, attributes, mut lost } = self;
         let has_setgid = mode & SETGID != 0;
         let made = Meta::of(file)?;
         if made.uid != uid && rustix::fs::fchown(file, Some(Uid::from_raw(uid)), None).is_err() {

@@ -68,7 +68,7 @@ pub(crate) struct Meta {
 
 impl Meta {
     pub(crate) fn id(&self) -> FileId {
-        FileId { dev: self.stamp.dev, ino: self.stamp.ino }
+        self.stamp.id
     }
 
     pub(crate) fn of(fd: impl AsFd) -> Result<Self, Fault> {
@@ -83,8 +83,7 @@ impl From<rustix::fs::Stat> for Meta {
         Self {
             kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
             stamp: Stamp {
-                dev: stat.st_dev as u64,
-                ino: stat.st_ino as u64,
+                id: FileId { dev: stat.st_dev as u64, ino: stat.st_ino as u64 },
                 size: stat.st_size as u64,
                 mtime_ns: ns(stat.st_mtime as i64, stat.st_mtime_nsec as u64),
                 ctime_ns: ns(stat.st_ctime as i64, stat.st_ctime_nsec as u64),
@@ -153,11 +152,9 @@ impl Dir {
         self.may_fill()?;
         let (dir, me) = (self.meta()?, rustix::process::geteuid());
         let mine = me.is_root() || [meta.uid, dir.uid].contains(&me.as_raw());
-        if dir.mode & STICKY != 0 && !mine {
-            return Err(Errno::PERM.into());
-        }
+        Fault::from(Errno::PERM).unless(mine || dir.mode & STICKY == 0)?;
         let mounts = (mount_id(self, "")?, mount_id(self, name.as_os_str())?);
-        if mounts.0 == mounts.1 { Ok(()) } else { Err(Errno::BUSY.into()) }
+        Fault::from(Errno::BUSY).unless(mounts.0 == mounts.1)
     }
 
     /// The text of the symlink at `name`; nothing if it is none, or none any more.
@@ -237,12 +234,8 @@ impl Dir {
     pub(crate) fn is_beneath_by(&self, levels: usize, id: FileId) -> Result<bool, Fault> {
         // Of more levels than one path can name, nothing is found.
         let up = "../".repeat(levels);
-        if let Ok(stat) = rustix::fs::statat(&self.0, up, AtFlags::EMPTY_PATH)
-            && Meta::from(stat).id() == id
-        {
-            return Ok(true);
-        }
-        self.is_beneath(id)
+        let above = rustix::fs::statat(&self.0, up, AtFlags::EMPTY_PATH).map(Meta::from);
+        Ok(above.is_ok_and(|above| above.id() == id) || self.is_beneath(id)?)
     }
 
     pub(crate) fn make_dir(&self, name: &Name) -> Result<(), Fault> {
@@ -302,9 +295,10 @@ impl Dir {
                 let back = there.map_or(Ok(false), |there| from.0.is_beneath(there.id()));
                 match to.0.is_beneath(moved.id())? || back? {
                     true => Err(Errno::INVAL.into()),
-                    false if onto == Onto::Swap => Err(Errno::OPNOTSUPP.into()),
-                    false if moved.kind == Kind::Dir => Err(Errno::OPNOTSUPP.into()),
-                    false => Self::link_then_unlink(from, to),
+                    false if onto == Onto::Nothing && moved.kind != Kind::Dir => {
+                        Self::link_then_unlink(from, to)
+                    }
+                    false => Err(Errno::OPNOTSUPP.into()),
                 }
             }
             done => Ok(done?),

@@ -7,15 +7,11 @@ use super::{Act, MOST_ATTEMPTS, of_directory};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Effect, Parents, Receipt};
 use crate::path::{LinkText, RootedPath};
-use crate::resolve::{Anchor, Place, Resolve, Scope, Trail};
+use crate::resolve::{Anchor, Place, Scope, Trail};
 use crate::roots::Root;
 use crate::stat::{Follow, Kind, TargetKey};
 
-pub(super) fn dir<R: Resolve>(
-    act: &Act<'_, R>,
-    path: &RootedPath,
-    parents: Parents,
-) -> Result<Receipt, Fault> {
+pub(super) fn dir(act: &Act<'_>, path: &RootedPath, parents: Parents) -> Result<Receipt, Fault> {
     let root = act.held.root(path.root)?;
     let mut trail = Trail::starting_at(path.path.as_path().to_owned())?;
     for _ in 0..MOST_ATTEMPTS {
@@ -23,9 +19,7 @@ pub(super) fn dir<R: Resolve>(
         let mut anchor = match act.pin(root, &trail)? {
             Place::Dir(dir) => {
                 let meta = dir.meta()?;
-                if meta.links == 0 {
-                    return Err(Fault::new(ErrorKind::NotFound));
-                }
+                Fault::new(ErrorKind::NotFound).unless(meta.links > 0)?;
                 let key = TargetKey::entry(meta.id(), "");
                 return Ok(act.done(&dir, Effect::Unchanged, key, Some(meta.stamp)));
             }
@@ -38,7 +32,7 @@ pub(super) fn dir<R: Resolve>(
             Some(meta) if meta.kind == Kind::Dir => (Effect::Unchanged, Some(meta)),
             // As `mkdir -p` does, and mkdir(2) does not.
             Some(link) if link.kind == Kind::Symlink && parents == Parents::Create => {
-                trail.follow(&act.held.resolver, root, dir, leaf, &link)?;
+                trail.follow(&*act.held.resolver, root, dir, leaf, &link)?;
                 continue;
             }
             Some(_) => return Err(Fault::new(ErrorKind::AlreadyExists)),
@@ -57,16 +51,10 @@ pub(super) fn dir<R: Resolve>(
     Err(Fault::new(ErrorKind::Busy))
 }
 
-pub(super) fn symlink<R: Resolve>(
-    act: &Act<'_, R>,
-    path: &RootedPath,
-    text: &LinkText,
-) -> Result<Receipt, Fault> {
+pub(super) fn symlink(act: &Act<'_>, path: &RootedPath, text: &LinkText) -> Result<Receipt, Fault> {
     let (root, anchor) = act.pin_entry(path)?;
     let Anchor { dir, leaf, .. } = &anchor;
-    if dir.look(leaf)?.is_some() {
-        return Err(Fault::new(ErrorKind::AlreadyExists));
-    }
+    Fault::new(ErrorKind::AlreadyExists).unless(dir.look(leaf)?.is_none())?;
     stays_beneath(act, root, &anchor, path.path.as_path(), text.as_path())?;
     let key = anchor.key()?;
     let made = dir.symlink(text.as_path(), leaf);
@@ -76,8 +64,8 @@ pub(super) fn symlink<R: Resolve>(
 }
 
 /// Refuses a text that leads out of the root as things are, or would once what it names exists.
-fn stays_beneath<R: Resolve>(
-    act: &Act<'_, R>,
+fn stays_beneath(
+    act: &Act<'_>,
     root: &Root,
     anchor: &Anchor,
     link: &Path,
@@ -93,11 +81,10 @@ fn stays_beneath<R: Resolve>(
         // The way ends somewhere.
         Ok(_) | Err(_) => {}
     }
-    let escape = || Fault::new(ErrorKind::Escape);
-    let depth = anchor.dir.levels_below(root.id)?.ok_or_else(escape)?;
+    let depth = anchor.dir.levels_below(root.id)?.ok_or(Fault::new(ErrorKind::Escape))?;
     let mut components = text.components().filter(|step| *step != Component::CurDir).peekable();
     let up = iter::from_fn(|| components.next_if_eq(&Component::ParentDir)).count();
     // Where a name would lead that is not there yet, and `..` from that, nobody can say.
     let goes_on = components.all(|step| matches!(step, Component::Normal(_)));
-    if up <= depth && goes_on { Ok(()) } else { Err(escape()) }
+    Fault::new(ErrorKind::Escape).unless(up <= depth && goes_on)
 }

@@ -19,7 +19,7 @@ use crate::held::Held;
 use crate::locks::Lock;
 use crate::mutation::{Cas, Durability, Effect, Mutation, Parents, Precondition, Receipt, Terms};
 use crate::path::{Name, RootedPath};
-use crate::resolve::{Anchor, Place, Resolve, Trail};
+use crate::resolve::{Anchor, Place, Trail};
 use crate::roots::Root;
 use crate::stat::{FileId, Stamp, TargetKey};
 
@@ -30,16 +30,11 @@ const MOST_ATTEMPTS: usize = 64;
 const SHORT_NAME: usize = 64;
 
 /// Makes one change, or none.
-pub(crate) fn run<R: Resolve>(
-    held: &Held<R>,
-    mutation: &Mutation,
-    terms: &Terms,
-) -> Result<Receipt, Fault> {
+pub(crate) fn run(held: &Held, mutation: &Mutation, terms: &Terms) -> Result<Receipt, Fault> {
     let act = Act::new(held, terms);
     terms.cancel.check()?;
-    if terms.at.is_some() && !matches!(mutation, Mutation::Write { .. }) {
-        return Err(Fault::new(ErrorKind::Unsupported));
-    }
+    let knows_place = terms.at.is_none() || matches!(mutation, Mutation::Write { .. });
+    Fault::new(ErrorKind::Unsupported).unless(knows_place)?;
     let made = match mutation {
         Mutation::Write { path, contents, when, parents } => {
             Write { act: &act, path, contents, when, parents: *parents }.make()
@@ -55,7 +50,7 @@ pub(crate) fn run<R: Resolve>(
 }
 
 /// Says whether a write would be made, as far as that can be seen without making it.
-pub(crate) fn rehearse<R: Resolve>(held: &Held<R>, mutation: &Mutation) -> Whereabouts {
+pub(crate) fn rehearse(held: &Held, mutation: &Mutation) -> Whereabouts {
     let Mutation::Write { path, contents, when, parents } = mutation else {
         return Err(Fault::new(ErrorKind::Unsupported));
     };
@@ -65,8 +60,8 @@ pub(crate) fn rehearse<R: Resolve>(held: &Held<R>, mutation: &Mutation) -> Where
 }
 
 /// What every change needs at hand.
-struct Act<'a, R> {
-    held: &'a Held<R>,
+struct Act<'a> {
+    held: &'a Held,
     terms: &'a Terms,
     /// What has been synced so far, at the worst.
     reached: Cell<Durability>,
@@ -76,8 +71,8 @@ struct Act<'a, R> {
     parents_created: Cell<u32>,
 }
 
-impl<'a, R: Resolve> Act<'a, R> {
-    fn new(held: &'a Held<R>, terms: &'a Terms) -> Self {
+impl<'a> Act<'a> {
+    fn new(held: &'a Held, terms: &'a Terms) -> Self {
         let reached = Cell::new(terms.durability);
         Self { held, terms, reached, touched: Cell::default(), parents_created: Cell::default() }
     }
@@ -100,8 +95,10 @@ impl<'a, R: Resolve> Act<'a, R> {
         let root = self.held.root(path.root)?;
         let trail = Trail::starting_at(path.path.as_path().to_owned())?;
         let anchor = self.pin_place(root, &trail)?;
-        let is_there = anchor.missing.is_empty();
-        if is_there { Ok((root, anchor)) } else { Err(Fault::new(ErrorKind::NotFound)) }
+        if anchor.missing.is_empty() {
+            return Ok((root, anchor));
+        }
+        Err(Fault::new(ErrorKind::NotFound))
     }
 
     /// Makes the missing directories of `anchor` if that was asked for.
@@ -168,16 +165,11 @@ impl<'a, R: Resolve> Act<'a, R> {
 
 /// Fails if directories are missing on the way to `anchor` that cannot be made, or are not to be.
 fn may_make_parents(anchor: &Anchor, parents: Parents) -> Result<(), Fault> {
-    if anchor.missing.is_empty() {
-        return Ok(());
-    }
-    if parents == Parents::Require {
-        return Err(Fault::new(ErrorKind::NotFound));
-    }
+    let may_lack = parents == Parents::Create || anchor.missing.is_empty();
+    Fault::new(ErrorKind::NotFound).unless(may_lack)?;
     // Before the first is made: none is left behind by a name further on that cannot be.
     let is_long = |name: &&Name| name.as_os_str().len() > SHORT_NAME;
-    let mut long = anchor.missing.iter().chain([&anchor.leaf]).filter(is_long);
-    long.try_for_each(|name| anchor.dir.look(name).map(drop))
+    anchor.names().filter(is_long).try_for_each(|name| anchor.dir.look(name).map(drop))
 }
 
 impl Precondition {

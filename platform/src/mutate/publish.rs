@@ -83,14 +83,14 @@ impl Expected<'_> {
     /// Fails unless `old`, seen as `meta`, is this very version.
     pub(super) fn require(&self, old: &Old, meta: &Meta) -> Result<(), Fault> {
         let is_it = meta.stamp == *self.stamp && self.has_bytes(old)?;
-        if is_it { Ok(()) } else { Err(Fault::new(ErrorKind::Stale)) }
+        Fault::new(ErrorKind::Stale).unless(is_it)
     }
 
     /// Whether an exchange, which moves the change time, brought this version out.
     fn came_out_at(&self, dir: &Dir, name: &Name) -> Result<bool, Fault> {
         let Some(meta) = dir.look(name)? else { return Ok(false) };
         Ok(meta.kind == Kind::File
-            && meta.stamp.same_but_for_ctime(self.stamp)
+            && Stamp { ctime_ns: self.stamp.ctime_ns, ..meta.stamp } == *self.stamp
             && (self.digest.is_none() || self.has_bytes(&Old::at(dir, name)?)?))
     }
 

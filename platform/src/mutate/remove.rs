@@ -5,17 +5,13 @@ use crate::dir::{Dir, Hold, mount_id};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Effect, Receipt, Removal};
 use crate::path::{Name, RootedPath};
-use crate::resolve::{Anchor, Resolve};
+use crate::resolve::Anchor;
 use crate::stat::{FileId, Kind};
 
 /// How often a directory is emptied anew because somebody fills it.
 const MOST_REFILLS: usize = 1_000;
 
-pub(super) fn remove<R: Resolve>(
-    act: &Act<'_, R>,
-    path: &RootedPath,
-    what: Removal,
-) -> Result<Receipt, Fault> {
+pub(super) fn remove(act: &Act<'_>, path: &RootedPath, what: Removal) -> Result<Receipt, Fault> {
     loop {
         let (root, anchor) = act.pin_entry(path)?;
         let key = anchor.key()?;
@@ -48,7 +44,7 @@ fn is_directory(dir: &Dir, name: &Name, fault: &Fault) -> Result<bool, Fault> {
 /// It comes up by `..`, after it has seen that this is the directory it came from. It does not
 /// cross into another mount: what is there was put there by an operator, and the mount point could
 /// not be removed anyway.
-fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(), Fault> {
+fn remove_tree(act: &Act<'_>, dir: &Dir, name: &Name) -> Result<(), Fault> {
     // By device where the kernel does not tell the mount.
     let mount_of = |dir: &Dir| -> Result<_, Fault> {
         let mount = mount_id(dir, "")?;
@@ -57,10 +53,7 @@ fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(
     let mount = mount_of(dir)?;
     let enter = |dir: &Dir, name: &Name| {
         let down = dir.enter(name, Hold::Place)?;
-        if mount_of(&down)? != mount {
-            return Err(Fault::new(ErrorKind::Busy));
-        }
-        Ok(down)
+        Fault::new(ErrorKind::Busy).unless(mount_of(&down)? == mount).map(|()| down)
     };
     let mut here = enter(dir, name)?;
     let mut way = vec![Level { name: name.clone(), above: dir.id()?, within: empty(act, &here)? }];
@@ -77,10 +70,8 @@ fn remove_tree<R: Resolve>(act: &Act<'_, R>, dir: &Dir, name: &Name) -> Result<(
             continue;
         }
         let up = here.parent(Hold::Place)?;
-        if up.id()? != level.above {
-            // It was moved away while it was being emptied.
-            return Err(Fault::new(ErrorKind::Busy));
-        }
+        // Else it was moved away while it was being emptied.
+        Fault::new(ErrorKind::Busy).unless(up.id()? == level.above)?;
         match up.remove_dir(&level.name) {
             Err(fault) if fault.kind == ErrorKind::WrongKind && refills < MOST_REFILLS => {
                 refills += 1;
@@ -108,7 +99,7 @@ struct Level {
 }
 
 /// Removes what is in `dir` but for directories, whose names are returned.
-fn empty<R: Resolve>(act: &Act<'_, R>, dir: &Dir) -> Result<Vec<Name>, Fault> {
+fn empty(act: &Act<'_>, dir: &Dir) -> Result<Vec<Name>, Fault> {
     let mut directories = Vec::new();
     for entry in Dir::entries(dir.open_itself()?)? {
         act.terms.cancel.check()?;

@@ -6,11 +6,10 @@ use crate::dir::{Dir, Old, Onto, Spot};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Effect, Precondition, Receipt};
 use crate::path::RootedPath;
-use crate::resolve::Resolve;
 use crate::stat::Kind;
 
-pub(super) fn rename<R: Resolve>(
-    act: &Act<'_, R>,
+pub(super) fn rename(
+    act: &Act<'_>,
     from: &RootedPath,
     to: &RootedPath,
     when: &Precondition,
@@ -30,8 +29,8 @@ pub(super) fn rename<R: Resolve>(
     })
 }
 
-pub(super) fn exchange<R: Resolve>(
-    act: &Act<'_, R>,
+pub(super) fn exchange(
+    act: &Act<'_>,
     first: &RootedPath,
     second: &RootedPath,
 ) -> Result<Receipt, Fault> {
@@ -42,8 +41,8 @@ pub(super) fn exchange<R: Resolve>(
 
 /// Pins and locks both entries and has `change` act on them. An entry and itself are already each
 /// other.
-fn on_both<R: Resolve>(
-    act: &Act<'_, R>,
+fn on_both(
+    act: &Act<'_>,
     first: &RootedPath,
     second: &RootedPath,
     when: &Precondition,
@@ -51,8 +50,8 @@ fn on_both<R: Resolve>(
 ) -> Result<Receipt, Fault> {
     loop {
         let (root, a) = act.pin_entry(first)?;
-        let (other_root, b) =
-            act.pin_entry(second).map_err(|fault| Fault { second: true, ..fault })?;
+        let of_second = |fault| Fault { second: true, ..fault };
+        let (other_root, b) = act.pin_entry(second).map_err(of_second)?;
         let keys = (a.key()?, b.key()?);
         let lock = act.lock([(keys.0.parent, &a.dir), (keys.1.parent, &b.dir)])?;
         let now = |path| act.pin_entry(path)?.1.key();
@@ -77,9 +76,8 @@ fn on_both<R: Resolve>(
 fn replace(from: Spot<'_>, to: Spot<'_>, expected: Expected<'_>) -> Result<(Effect, Cas), Fault> {
     let new = from.0.look(from.1)?.ok_or(Fault::new(ErrorKind::NotFound))?;
     let old = to.0.look(to.1)?.ok_or(Fault::new(ErrorKind::Stale))?;
-    if old.kind != Kind::File || new.kind == Kind::Dir {
-        return Err(Fault::new(ErrorKind::WrongKind));
-    }
+    let is_of_files = old.kind == Kind::File && new.kind != Kind::Dir;
+    Fault::new(ErrorKind::WrongKind).unless(is_of_files)?;
     expected.require(&Old::at(to.0, to.1)?, &old)?;
     // Two names of one file: rename(2) does nothing then, and an exchange neither.
     if old.id() == new.id() {

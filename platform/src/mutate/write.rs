@@ -10,7 +10,7 @@ use crate::dir::{Carried, Meta, Old, Onto, shed_acl};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Durability, Effect, Parents, Precondition, Receipt};
 use crate::path::RootedPath;
-use crate::resolve::{Anchor, Place, Resolve, Trail};
+use crate::resolve::{Anchor, Place, Trail};
 use crate::stat::{Follow, Kind, Stamp, TargetKey};
 
 /// With what mode a new file is made: `open(2)` takes the umask or a default ACL from it.
@@ -20,15 +20,15 @@ const NEW_FILE: u32 = 0o666;
 pub(crate) type Whereabouts = Result<Option<PathBuf>, Fault>;
 
 /// A whole file, and where it is to be.
-pub(super) struct Write<'a, R> {
-    pub(super) act: &'a Act<'a, R>,
+pub(super) struct Write<'a> {
+    pub(super) act: &'a Act<'a>,
     pub(super) path: &'a RootedPath,
     pub(super) contents: &'a [u8],
     pub(super) when: &'a Precondition,
     pub(super) parents: Parents,
 }
 
-impl<R: Resolve> Write<'_, R> {
+impl Write<'_> {
     /// Makes the change, or none.
     pub(super) fn make(&self) -> Result<Receipt, Fault> {
         let Self { act, path, when, .. } = self;
@@ -49,7 +49,7 @@ impl<R: Resolve> Write<'_, R> {
             }
             let found = act.held.resolver.rules().look(&anchor.dir, &anchor.leaf)?;
             if let Some(link) = found.filter(|meta| meta.kind == Kind::Symlink) {
-                trail.follow(&act.held.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
+                trail.follow(&*act.held.resolver, root, &anchor.dir, &anchor.leaf, &link)?;
                 continue;
             }
             self.admit(&anchor, found)?;
@@ -88,12 +88,11 @@ impl<R: Resolve> Write<'_, R> {
     /// Fails if a file cannot be where `found` is, if that is not the place that was asked for, or
     /// if nothing is there and a version is expected.
     fn admit(&self, anchor: &Anchor, found: Option<Meta>) -> Result<(), Fault> {
-        if anchor.must_be_dir || found.is_some_and(|meta| meta.kind != Kind::File) {
-            return Err(Fault::new(ErrorKind::WrongKind));
-        }
+        let can_be_file = found.is_none_or(|meta| meta.kind == Kind::File);
+        Fault::new(ErrorKind::WrongKind).unless(can_be_file && !anchor.must_be_dir)?;
         let is_there = self.act.terms.at.is_none() || self.act.terms.at == anchor.place();
         let is_gone = found.is_none() && matches!(self.when, Precondition::Matches { .. });
-        if is_gone || !is_there { Err(Fault::new(ErrorKind::Stale)) } else { Ok(()) }
+        Fault::new(ErrorKind::Stale).unless(is_there && !is_gone)
     }
 
     /// Makes a file where nothing is. Nothing is returned if something is there by now and that is

@@ -29,23 +29,14 @@ impl RelPath {
     /// or a `.`.
     pub fn new(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let refuse = || Fault::new(ErrorKind::InvalidPath).at("use", path);
         let bytes = path.as_os_str().as_encoded_bytes();
         let names_a_directory = matches!(bytes, [.., b'/'] | b"." | [.., b'/', b'.']);
-        if bytes.is_empty() || names_a_directory || bytes.contains(&0) {
-            return Err(refuse());
+        let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        let leads_on = !bytes.is_empty() && !names_a_directory && !bytes.contains(&0);
+        if !leads_on || !path.components().all(is_plain) {
+            return Err(Fault::new(ErrorKind::InvalidPath).at("use", path));
         }
-        let mut clean = PathBuf::with_capacity(bytes.len());
-        for component in path.components() {
-            match component {
-                Component::Normal(name) => clean.push(name),
-                Component::CurDir => {}
-                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(refuse());
-                }
-            }
-        }
-        Ok(Self(clean))
+        Ok(Self(path.components().filter(|part| *part != Component::CurDir).collect()))
     }
 
     /// The root itself.
@@ -91,17 +82,14 @@ impl LinkText {
     /// NUL, [`ErrorKind::NameTooLong`] if it is longer than a path can be.
     pub fn new(text: impl AsRef<Path>) -> Result<Self> {
         let text = text.as_ref();
-        let refuse = |kind| Err(Fault::new(kind).at("link to", text));
         let bytes = text.as_os_str().as_encoded_bytes();
-        if bytes.is_empty() || bytes.contains(&0) {
-            refuse(ErrorKind::InvalidPath)
-        } else if text.has_root() || text.is_absolute() {
-            refuse(ErrorKind::Escape)
-        } else if bytes.len() >= PATH_MAX {
-            refuse(ErrorKind::NameTooLong)
-        } else {
-            Ok(Self(text.to_owned()))
-        }
+        let require = |holds, otherwise| {
+            Fault::new(otherwise).unless(holds).map_err(|fault| fault.at("link to", text))
+        };
+        require(!bytes.is_empty() && !bytes.contains(&0), ErrorKind::InvalidPath)?;
+        require(!text.has_root() && !text.is_absolute(), ErrorKind::Escape)?;
+        require(bytes.len() < PATH_MAX, ErrorKind::NameTooLong)?;
+        Ok(Self(text.to_owned()))
     }
 
     /// The text, byte for byte as it was given.
@@ -129,10 +117,6 @@ impl Name {
 
     pub(crate) fn as_os_str(&self) -> &OsStr {
         &self.0
-    }
-
-    pub(crate) fn into_os_string(self) -> OsString {
-        self.0
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-use crate::assurance::{Options, Resolution};
+use crate::assurance::Options;
 use crate::dir::{Dir, Hold, Meta, mount_id};
 use crate::error::{ErrorKind, Fault};
 use crate::path::Name;
@@ -25,10 +25,7 @@ pub(crate) use walk::Walk;
 
 /// Turns a path into a pinned place beneath a root, following every symlink but one in the last
 /// place.
-pub(crate) trait Resolve: fmt::Debug + Send + Sync + Sized + 'static {
-    /// Who resolves.
-    const RESOLUTION: Resolution;
-
+pub(crate) trait Resolve: fmt::Debug + Send + Sync {
     /// Pins the deepest directory on the way that exists.
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault>;
 
@@ -44,9 +41,11 @@ pub(crate) trait Resolve: fmt::Debug + Send + Sync + Sized + 'static {
 
     /// What a lookup may do here.
     fn rules(&self) -> Rules;
+}
 
+impl dyn Resolve {
     /// Goes where `path` leads, and looks at the entry that it comes to.
-    fn lead(
+    pub(crate) fn lead(
         &self,
         root: &Root,
         path: &Path,
@@ -91,8 +90,8 @@ impl Rules {
 
     /// Fails if the symlink that is met in `dir`, one of `links` by now, is not to be followed.
     fn admit_link(&self, dir: &Dir, links: usize) -> Result<(), Fault> {
-        let refused = links > MOST_LINKS || dir.has_magic_links()?;
-        if refused { Err(Fault::found(Errno::LOOP)) } else { Ok(()) }
+        let is_admitted = links <= MOST_LINKS && !dir.has_magic_links()?;
+        Fault::found(Errno::LOOP).unless(is_admitted)
     }
 
     /// What is at `name` in `dir`, not followed.
@@ -109,11 +108,9 @@ impl Rules {
         if !self.no_xdev {
             return Ok(());
         }
-        match (mount_id(from, "")?, mount_id(to, path)?) {
-            (Some(here), Some(there)) if here == there => Ok(()),
-            (Some(_), Some(_)) => Err(Fault::found(Errno::XDEV)),
-            (None, _) | (_, None) => Err(Fault::new(ErrorKind::Unsupported)),
-        }
+        let mounts = [mount_id(from, "")?, mount_id(to, path)?];
+        Fault::new(ErrorKind::Unsupported).unless(!mounts.contains(&None))?;
+        Fault::found(Errno::XDEV).unless(mounts[0] == mounts[1])
     }
 }
 
@@ -138,16 +135,21 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
+    /// The names from the directory to the entry, of which all but the last are missing.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.missing.iter().chain([&self.leaf])
+    }
+
     /// The place of the entry, whether or not anything is there.
     pub(crate) fn key(&self) -> Result<TargetKey, Fault> {
-        let rest: PathBuf = self.missing.iter().chain([&self.leaf]).map(Name::as_os_str).collect();
+        let rest: PathBuf = self.names().map(Name::as_os_str).collect();
         Ok(TargetKey::entry(self.dir.id()?, rest))
     }
 
     /// Where that is by now, in the kernel's own words.
     pub(crate) fn place(&self) -> Option<PathBuf> {
-        let names = self.missing.iter().chain([&self.leaf]).map(Name::as_os_str);
-        self.dir.place().map(|dir| names.fold(dir, |place, name| place.join(name)))
+        let dir = self.dir.place()?;
+        Some(self.names().fold(dir, |place, name| place.join(name.as_os_str())))
     }
 }
 

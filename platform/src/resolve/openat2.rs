@@ -9,7 +9,6 @@ use rustix::io::Errno;
 
 use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
-use crate::assurance::Resolution;
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault, Result};
 use crate::path::Name;
@@ -25,19 +24,13 @@ const MOST_ATTEMPTS: usize = 64;
 
 /// Lookups by the kernel, beneath a directory.
 #[derive(Debug)]
-pub(crate) struct Openat2 {
-    resolve: ResolveFlags,
-    rules: Rules,
-}
+pub(crate) struct Openat2(Rules);
 
 impl Openat2 {
     /// Makes the resolver if it does what it says on each of `roots`: finds the root itself, and
     /// refuses the `..` of it.
     pub(crate) fn proven(roots: &Roots, rules: Rules) -> Result<Self> {
-        let mut resolve = ResolveFlags::NO_MAGICLINKS;
-        resolve.set(ResolveFlags::BENEATH, rules.scope == Scope::Beneath);
-        resolve.set(ResolveFlags::NO_XDEV, rules.no_xdev);
-        let openat2 = Self { resolve, rules };
+        let openat2 = Self(rules);
         for root in roots.iter() {
             let proven = openat2.prove_on(root).map_err(Fault::too_weak);
             proven.map_err(|fault| fault.at("resolve with openat2 on", root.path()))?;
@@ -47,10 +40,8 @@ impl Openat2 {
 
     fn prove_on(&self, root: &Root) -> Result<(), Fault> {
         let itself = self.open_dir(root, Path::new("."), Hold::Place)?;
-        if itself.id()? != root.id {
-            return Err(Fault::new(ErrorKind::Unsupported));
-        }
-        match (self.rules.scope, self.open_dir(root, Path::new(".."), Hold::Place)) {
+        Fault::new(ErrorKind::Unsupported).unless(itself.id()? == root.id)?;
+        match (self.0.scope, self.open_dir(root, Path::new(".."), Hold::Place)) {
             (Scope::Ambient, _) => Ok(()),
             (Scope::Beneath, Err(fault)) if fault.kind == ErrorKind::Escape => Ok(()),
             (Scope::Beneath, Err(fault)) => Err(fault),
@@ -60,10 +51,13 @@ impl Openat2 {
 
     fn call(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let mut resolve = ResolveFlags::NO_MAGICLINKS;
+        resolve.set(ResolveFlags::BENEATH, self.0.scope == Scope::Beneath);
+        resolve.set(ResolveFlags::NO_XDEV, self.0.no_xdev);
         let mut began = None;
         let mut in_time = || began.get_or_insert_with(Instant::now).elapsed() < EAGAIN_DEADLINE;
         loop {
-            match rustix::fs::openat2(&root.dir, path, flags, Mode::empty(), self.resolve) {
+            match rustix::fs::openat2(&root.dir, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) if in_time() => {}
                 done => return done,
             }
@@ -111,8 +105,6 @@ impl Openat2 {
 }
 
 impl Resolve for Openat2 {
-    const RESOLUTION: Resolution = Resolution::Openat2;
-
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         let Some(Last { parent, leaf, slash: must_be_dir }) = trail.last() else {
             return Ok(Place::Dir(self.open_dir(root, &trail.path, hold)?));
@@ -133,6 +125,6 @@ impl Resolve for Openat2 {
     }
 
     fn rules(&self) -> Rules {
-        self.rules
+        self.0
     }
 }

@@ -35,10 +35,8 @@ pub(crate) struct Last<'p> {
 
 impl Trail {
     pub(crate) fn starting_at(path: PathBuf) -> Result<Self, Fault> {
-        if path.as_os_str().len() >= PATH_MAX {
-            return Err(Fault::found(Errno::NAMETOOLONG));
-        }
-        Ok(Self { path, links: 0 })
+        let fits = path.as_os_str().len() < PATH_MAX;
+        Fault::found(Errno::NAMETOOLONG).unless(fits).map(|()| Self { path, links: 0 })
     }
 
     /// The name to act on. Nothing if the path is empty or ends in `.` or `..`: a directory that
@@ -59,7 +57,7 @@ impl Trail {
     /// Goes on where the symlink `name` in `dir`, seen as `link`, points.
     pub(crate) fn follow(
         &mut self,
-        resolver: &impl Resolve,
+        resolver: &dyn Resolve,
         root: &Root,
         dir: &Dir,
         name: &Name,
@@ -71,23 +69,14 @@ impl Trail {
         self.links += 1;
         let rules = resolver.rules();
         rules.admit_link(dir, self.links)?;
-        if !rules.foreign_links && is_foreign(&dir.meta()?, link) {
-            return Err(Fault::found(Errno::ACCESS));
-        }
+        let is_admitted = rules.foreign_links || !is_foreign(&dir.meta()?, link);
+        Fault::found(Errno::ACCESS).unless(is_admitted)?;
         // It is something else by now: the same path once more.
         let Some(text) = dir.read_link(name)? else { return Ok(()) };
         let last = self.last();
         let slash = last.as_ref().is_some_and(|last| last.slash);
-        let mut next = match (text.has_root(), rules.scope) {
-            (true, Scope::Beneath) => return Err(Fault::found(Errno::XDEV)),
-            (true, Scope::Ambient) => {
-                // By bytes: `strip_prefix` would lose a slash or a dot at the end.
-                let text = text.as_os_str().as_bytes();
-                let start = text.iter().position(|&byte| byte != b'/').unwrap_or(text.len());
-                OsStr::from_bytes(&text[start..]).into()
-            }
-            (false, _) => last.map_or(text.clone(), |last| last.parent.join(&text)),
-        };
+        Fault::found(Errno::XDEV).unless(text.is_relative() || rules.scope == Scope::Ambient)?;
+        let mut next = last.map_or(text.clone(), |last| last.parent.join(&text));
         if slash {
             next.as_mut_os_string().push("/");
         }

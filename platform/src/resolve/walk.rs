@@ -17,7 +17,6 @@ use rustix::io::Errno;
 
 use super::trail::Last;
 use super::{Anchor, Place, Resolve, Rules, Scope, Trail};
-use crate::assurance::Resolution;
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
 use crate::path::Name;
@@ -38,17 +37,18 @@ impl Walk {
         path: &Path,
         mut links: usize,
     ) -> Result<(Dir, usize, Vec<Name>), Fault> {
-        let (mut dir, mut depth) = (root.dir.again(Hold::Place)?, 0);
+        let (mut dir, mut depth) = (root.dir.again(Hold::Place)?, 0_usize);
+        let is_free = self.0.scope == Scope::Ambient;
         // Still to go, the next one last; those of a link above those of the path it is on.
         let mut ahead: Vec<_> = steps(path, false).collect();
         while let Some((step, of_link)) = ahead.pop() {
             match step.as_bytes() {
-                b".." if depth > 0 => {
-                    (dir, depth) = (dir.parent(Hold::Place)?, depth - 1);
+                b".." => {
+                    Fault::found(Errno::XDEV).unless(depth > 0 || is_free)?;
+                    (dir, depth) = (dir.parent(Hold::Place)?, depth.saturating_sub(1));
                     continue;
                 }
-                b".." if self.0.scope == Scope::Beneath => return Err(Fault::found(Errno::XDEV)),
-                b"" | b"." | b".." => continue,
+                b"" | b"." => continue,
                 _ => {}
             }
             let name = Name::new(&step).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))?;
@@ -57,20 +57,15 @@ impl Walk {
                     self.0.crosses_nothing(&dir, &down, "")?;
                     (dir, depth) = (down, depth + 1);
                 }
-                Err(fault) if fault.kind == ErrorKind::NotFound => {
-                    // Nothing is to be made where a link dangles, or where `..` would lead.
-                    if of_link {
-                        return Err(fault);
-                    }
+                // Nothing is to be made where a link dangles, or where `..` would lead.
+                Err(fault) if fault.kind == ErrorKind::NotFound && !of_link => {
                     let rest = ahead.iter().rev().map(|(step, _)| Name::new(step));
                     let missing = [Some(name)].into_iter().chain(rest).collect::<Option<_>>();
                     return Ok((dir, depth, missing.ok_or(fault)?));
                 }
                 Err(fault) if fault.kind == ErrorKind::WrongKind => {
                     let met = dir.look(&name)?;
-                    if !met.is_some_and(|meta| meta.kind == Kind::Symlink) {
-                        return Err(fault);
-                    }
+                    fault.unless(met.is_some_and(|meta| meta.kind == Kind::Symlink))?;
                     links += 1;
                     self.0.admit_link(&dir, links)?;
                     let Some(text) = dir.read_link(&name)? else {
@@ -79,10 +74,8 @@ impl Walk {
                         continue;
                     };
                     if text.has_root() {
-                        if self.0.scope == Scope::Beneath {
-                            return Err(Fault::found(Errno::XDEV));
-                        }
-                        (dir, depth) = (root.dir.again(Hold::Place)?, 0);
+                        Fault::found(Errno::XDEV).unless(is_free)?;
+                        (dir, depth) = (Dir::open_ambient(Path::new("/"))?, 0);
                     }
                     ahead.extend(steps(&text, true));
                 }
@@ -94,19 +87,14 @@ impl Walk {
 }
 
 impl Resolve for Walk {
-    const RESOLUTION: Resolution = Resolution::Walk;
-
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         let last = trail.last();
         let parent = last.as_ref().map_or(trail.path.as_path(), |last| last.parent);
         let (there, depth, missing) = self.descend(root, parent, trail.links)?;
-        if !missing.is_empty() && (trail.links > 0 || last.is_none()) {
-            return Err(Fault::found(Errno::NOENT));
-        }
+        let may_lack = trail.links == 0 && last.is_some();
+        Fault::found(Errno::NOENT).unless(may_lack || missing.is_empty())?;
         let dir = if hold == Hold::Place { there } else { there.again(hold)? };
-        if !dir.is_beneath_by(depth, root.id)? {
-            return Err(Fault::found(Errno::XDEV));
-        }
+        Fault::found(Errno::XDEV).unless(dir.is_beneath_by(depth, root.id)?)?;
         Ok(match last {
             None => Place::Dir(dir),
             Some(Last { leaf, slash, .. }) => {
@@ -116,7 +104,7 @@ impl Resolve for Walk {
     }
 
     fn open(&self, root: &Root, path: &Path, flags: OFlags) -> Result<OwnedFd, Fault> {
-        match self.lead(root, path, Follow::Yes)? {
+        match (self as &dyn Resolve).lead(root, path, Follow::Yes)? {
             (Place::Dir(dir), _) => dir.open_itself(),
             (Place::Entry(_), None) => Err(Fault::found(Errno::NOENT)),
             (Place::Entry(Anchor { dir, leaf, must_be_dir: true, .. }), Some(_)) => {
