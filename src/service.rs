@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::ArcSwapOption;
 use ringfence_platform::Durability;
-use ringfence_platform::process::ShellEnforcement;
 
 use crate::audit;
 use crate::error::{Error, Result};
@@ -101,7 +100,7 @@ impl Standing {
     fn load(settings: Settings) -> Result<Self> {
         settings.check()?;
         let workspace: PathBuf = settings.workspace_root()?;
-        let shell = Shell::new(settings.shell_limits, ShellEnforcement::default(), false);
+        let shell = Shell::of(&settings);
         let Settings { mode, temps, durability, max_text_bytes, required, .. } = settings;
         let areas = Areas::open(WORKSPACE, &workspace, &temps, required)?;
         areas.held_as_required(mode)?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ringfence_platform::process::Runner;
 use ringfence_platform::{Confinement, Durability, Enforcement, Resolution};
 use serde_json::{Map, Value};
 
@@ -23,6 +24,8 @@ pub struct Settings {
     pub(crate) max_text_bytes: u64,
     pub(crate) required: Required,
     pub(crate) shell_limits: ShellLimits,
+    /// This runner and no other.
+    pub(crate) runner: Option<Runner>,
 }
 
 impl Default for Settings {
@@ -35,6 +38,7 @@ impl Default for Settings {
             max_text_bytes: MAX_TEXT_BYTES,
             required: Required { at_least: Enforcement::Checked, kind: None },
             shell_limits: ShellLimits::default(),
+            runner: None,
         }
     }
 }
@@ -92,6 +96,14 @@ impl Settings {
     /// diagnostics.
     pub fn exactly(mut self, resolution: Resolution, confinement: Confinement) -> Self {
         self.required.kind = Some((resolution, confinement));
+        self
+    }
+
+    #[doc(hidden)]
+    /// This runner and no other, though the host may offer one that holds more. For tests and
+    /// diagnostics.
+    pub fn runner(mut self, runner: Runner) -> Self {
+        self.runner = Some(runner);
         self
     }
 

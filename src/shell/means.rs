@@ -2,30 +2,34 @@
 
 use std::sync::OnceLock;
 
-use ringfence_platform::process::{Network, Runners, ShellEnforcement};
+use ringfence_platform::process::{Network, Runner, Runners, ShellEnforcement};
 
-use crate::policy::{Confining, ShellLimits};
+use crate::policy::{Confining, Settings, ShellLimits};
 
 /// What commands are run with under one set of settings.
 #[derive(Debug, Default)]
 pub(crate) struct Shell {
     pub(crate) limits: ShellLimits,
     /// The least that is accepted of a runner.
-    pub(crate) required: ShellEnforcement,
+    required: ShellEnforcement,
     /// Whether metadata of files elsewhere has to be held too.
-    pub(crate) metadata: bool,
+    metadata: bool,
+    /// This runner and no other.
+    only: Option<Runner>,
     runners: OnceLock<Runners>,
 }
 
 impl Shell {
-    pub(crate) fn new(limits: ShellLimits, required: ShellEnforcement, metadata: bool) -> Self {
-        Self { limits, required, metadata, runners: OnceLock::new() }
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let Settings { shell_limits: limits, runner: only, .. } = *settings;
+        Self { limits, only, ..Self::default() }
     }
 
     /// How a command is confined. The runners are proved when the first is.
     pub(crate) fn confining(&self, network: Network) -> Confining<'_> {
         let Self { required, metadata, .. } = *self;
-        let runners = self.runners.get_or_init(Runners::probe);
+        let find = || self.only.map_or_else(Runners::probe, Runners::only);
+        let runners = self.runners.get_or_init(find);
         Confining { runners, required, metadata, network }
     }
 }

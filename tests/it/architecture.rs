@@ -136,6 +136,17 @@ fn only_the_fence_of_the_platform_is_unfenced() {
 }
 
 #[test]
+fn only_a_grant_is_spent_on_a_command() {
+    for (path, text) in sources("src") {
+        for (number, line) in code(&text) {
+            let plans = line.contains("unconfined(command") || line.contains("runners.confine(");
+            let place = format!("{}:{number}", path.display());
+            assert!(!plans || path == root().join("src/policy/command.rs"), "{place}: {line}");
+        }
+    }
+}
+
+#[test]
 fn only_a_grant_is_spent_on_a_change() {
     for (path, text) in sources("src") {
         for (number, line) in code(&text) {

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringfence::{
-    Code, Ending, Mode, PolicyService, Ran, Run, Session, Settings, ShellLimits, Spill, TempAreas,
+    Code, Ending, Mode, PolicyService, Ran, Run, Runner, Session, Settings, ShellLimits, Spill,
+    TempAreas,
 };
 
-use crate::support::{Stage, Tree, dir, file, link};
+use crate::support::{Stage, Tree, dir, file, link, say};
 
 mod ending;
 mod jobs;
+mod parity;
+mod racing;
 mod telling;
+mod work;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,6 +39,20 @@ fn session(stage: &Stage, mode: Mode) -> Session {
     let mut limits = ShellLimits::default();
     limits.grace = Duration::from_millis(200);
     service(settings(stage, mode).shell_limits(limits)).session().open().unwrap()
+}
+
+/// The runners that this host has.
+fn usable() -> Vec<Runner> {
+    let has = |runner: &Runner| {
+        let stage = stage();
+        let settings = settings(&stage, Mode::ReadOnly).runner(*runner);
+        let ran = service(settings).session().open().unwrap().run(Run::new("true"));
+        if let Err(error) = &ran {
+            say(format_args!("left out: commands by {runner}: {error}"));
+        }
+        ran.is_ok()
+    };
+    [Runner::Landlock, Runner::Bwrap].into_iter().filter(has).collect()
 }
 
 fn run(session: &Session, command: &str) -> Ran {

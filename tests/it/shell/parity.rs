@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ringfence::{
-    Code, Ending, Mode, Parents, Precondition, Removal, Request, Run, Runner, Session, Settings,
-    ShellGap, TempAreas,
+    Code, Durability, Ending, Mode, ModeSource, Parents, PolicyService, Precondition, Removal,
+    Request, Run, Runner, Session, Settings, ShellGap, TempAreas,
 };
 
 use super::{service, usable};
-use crate::support::{Stage, Tree, as_user, dir, file, link, this_test};
+use crate::effort::rounds;
+use crate::support::{Base, Stage, Tree, as_user, dir, file, link, this_test};
 
 /// A change as a request, and as the command that makes it.
 type Change = (&'static str, fn(&Path) -> Request, &'static str);
@@ -55,8 +57,8 @@ fn rename_from(path: &Path) -> Request {
     Request::Rename { from: path.into(), to: "own2".into(), when: Precondition::None }
 }
 
-/// Places inside and outside, there and not, by links too. `$BASE/temp` is another
-/// writable root.
+/// Places inside and outside, there and not, by links too. `$TEMP` is another writable
+/// root.
 const PLACES: [&str; 14] = [
     "f",
     "new",
@@ -70,11 +72,11 @@ const PLACES: [&str; 14] = [
     "link",
     "inside/g",
     "inside/new",
-    "$BASE/temp/t",
-    "$BASE/temp/new",
+    "$TEMP/t",
+    "$TEMP/new",
 ];
 
-fn stage() -> Stage {
+fn tree() -> Tree {
     let inside = [
         file("f", "f\n"),
         file("own", "own\n"),
@@ -84,54 +86,91 @@ fn stage() -> Stage {
         link("link", "$BASE/out/x"),
         link("inside", "d"),
     ];
-    let outside = [file("out/x", "outside\n"), dir("temp"), file("temp/t", "temp\n")];
-    Stage::new(&Tree::inside(inside).outside(outside))
+    Tree::inside(inside).outside([file("out/x", "outside\n")])
 }
 
-fn session(stage: &Stage, mode: Mode, runner: Runner) -> Session {
-    let settings = Settings::default()
-        .workspace(stage.root())
-        .mode(mode)
-        .temps(TempAreas::only(stage.base().join("temp")))
-        .runner(runner);
-    service(settings).session().open().unwrap()
+/// One who acts, with sessions on many stages and one temp directory.
+struct Side {
+    temp: Base,
+    service: Arc<PolicyService>,
+}
+
+impl Side {
+    fn new(runner: Runner) -> Self {
+        let temp = Base::new();
+        let (settings, temps) = (Settings::default(), TempAreas::only(temp.path()));
+        let settings = settings.workspace(temp.path()).temps(temps).runner(runner);
+        let settings = settings.durability(Durability::None);
+        Self { service: service(settings), temp }
+    }
+
+    fn session(&self, stage: &Stage, mode: Mode) -> Session {
+        let session = self.service.session().cwd(stage.root()).open().unwrap();
+        session.set_mode(mode, ModeSource::Host);
+        session
+    }
+
+    /// A stage as it is before anything is done.
+    fn stage(&self) -> Stage {
+        for entry in std::fs::read_dir(self.temp.path()).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        std::fs::write(self.temp.path().join("t"), "temp\n").unwrap();
+        let mut stage = Stage::new(&tree());
+        stage.define("TEMP", self.temp.path().display());
+        stage
+    }
+
+    /// What is in the writable directories, and what is elsewhere.
+    fn picture(&self, stage: &Stage) -> [Picture; 2] {
+        let (mut all, mut temp) = (Picture::new(), Picture::new());
+        look(stage.base(), stage.base(), &mut all);
+        look(self.temp.path(), self.temp.path(), &mut temp);
+        let (mut inside, outside): (Picture, Picture) =
+            all.into_iter().partition(|(path, _)| path.starts_with("ROOT/"));
+        inside.extend(temp);
+        [inside, outside]
+    }
 }
 
 /// Every entry, and what is in it.
-fn picture(stage: &Stage) -> BTreeMap<PathBuf, String> {
-    fn look(base: &Path, dir: &Path, seen: &mut BTreeMap<PathBuf, String>) {
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            let kind = path.symlink_metadata().unwrap().file_type();
-            let text = if kind.is_symlink() {
-                let text = std::fs::read_link(&path).unwrap().display().to_string();
-                text.replace(&base.display().to_string(), "$BASE")
-            } else if kind.is_dir() {
-                look(base, &path, seen);
-                String::new()
-            } else {
-                std::fs::read_to_string(&path).unwrap()
-            };
-            seen.insert(path.strip_prefix(base).unwrap().to_owned(), text);
-        }
+type Picture = BTreeMap<PathBuf, String>;
+
+fn look(base: &Path, dir: &Path, seen: &mut Picture) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let kind = path.symlink_metadata().unwrap().file_type();
+        let text = if kind.is_symlink() {
+            let text = std::fs::read_link(&path).unwrap().display().to_string();
+            text.replace(&base.display().to_string(), "$BASE")
+        } else if kind.is_dir() {
+            look(base, &path, seen);
+            String::new()
+        } else {
+            std::fs::read_to_string(&path).unwrap()
+        };
+        seen.insert(path.strip_prefix(base).unwrap().to_owned(), text);
     }
-    let mut seen = BTreeMap::new();
-    look(stage.base(), stage.base(), &mut seen);
-    seen
 }
 
 fn agree(runner: Runner) {
+    let (tools, commands) = (Side::new(runner), Side::new(runner));
     for mode in [Mode::ReadOnly, Mode::WorkspaceWrite] {
         for (what, request, script) in CHANGES {
-            for place in PLACES {
-                let (by_tool, by_command) = (stage(), stage());
-                let at = |stage: &Stage| PathBuf::from(stage.expand(place));
-                let tool = session(&by_tool, mode, runner).perform(request(&at(&by_tool)));
-                let line = format!("set -- '{}'; {script}", at(&by_command).display());
-                let ran = session(&by_command, mode, runner).run(Run::new(line)).unwrap();
+            // A brief run takes some of them.
+            for place in PLACES.into_iter().step_by(PLACES.len().div_ceil(rounds(PLACES.len()))) {
+                let (by_tool, by_command) = (tools.stage(), commands.stage());
+                let path = PathBuf::from(by_tool.expand(place));
+                let tool = tools.session(&by_tool, mode).perform(request(&path));
+                let line = format!("set -- '{}'; {script}", by_command.expand(place));
+                let ran = commands.session(&by_command, mode).run(Run::new(line)).unwrap();
                 let told = format!("{what} {place} under {mode} by {runner}: {tool:?}, {ran:?}");
                 assert_eq!(tool.is_ok(), ran.ending == Ending::Exited(0), "{told}");
-                assert_eq!(picture(&by_tool), picture(&by_command), "{told}");
+                let (by_tool, by_command) =
+                    (tools.picture(&by_tool), commands.picture(&by_command));
+                assert_eq!(by_tool[1], by_command[1], "{told}");
+                // A program may begin with what it may do: mv(1) has copied what it cannot remove.
+                assert!(tool.is_err() || by_tool == by_command, "{told}");
                 // What the host refuses to both is no denial of either.
                 let code = tool.map_err(|error| error.code()).err();
                 let denied = code == Some(Code::FsSandboxDenied);
@@ -164,11 +203,12 @@ fn metadata_of_files_outside_is_held_or_named_as_a_gap() {
         for (mode, script) in [Mode::ReadOnly, Mode::WorkspaceWrite].into_iter().flat_map(|mode| {
             ["chmod 600 \"$1\"", "touch -d 2001-01-01 \"$1\""].map(|script| (mode, script))
         }) {
-            let stage = stage();
+            let side = Side::new(runner);
+            let stage = side.stage();
             let outside = stage.base().join("out/x");
             let before = stage.snapshot();
             let line = format!("set -- '{}'; {script}", outside.display());
-            let ran = session(&stage, mode, runner).run(Run::new(line)).unwrap();
+            let ran = side.session(&stage, mode).run(Run::new(line)).unwrap();
             let is_gap = ran.sandbox.gaps().contains(&ShellGap::Metadata);
             assert_eq!(is_gap, runner == Runner::Landlock, "{runner}");
             if is_gap {
@@ -185,9 +225,10 @@ fn metadata_of_files_outside_is_held_or_named_as_a_gap() {
 #[test]
 fn no_hard_link_leads_to_a_file_outside() {
     for runner in usable() {
-        let stage = stage();
+        let side = Side::new(runner);
+        let stage = side.stage();
         let before = stage.snapshot();
-        let session = session(&stage, Mode::WorkspaceWrite, runner);
+        let session = side.session(&stage, Mode::WorkspaceWrite);
         for script in ["ln ../out/x h", "ln f ../out/h"] {
             let ran = session.run(Run::new(script)).unwrap();
             assert!(matches!(ran.ending, Ending::Exited(1..)), "{script} by {runner}: {ran:?}");

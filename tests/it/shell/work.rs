@@ -22,8 +22,9 @@ const WORK: [(&str, &[&str], &str); 10] = [
     (
         "a compiler",
         &["cargo", "rustc", "cc"],
-        "cargo init -q --vcs none --name small c && cd c && cargo build -q --offline && \
-         ./target/debug/small",
+        "mkdir -p c/src && cd c && printf '[package]\nname = \"small\"\n[workspace]\n' >Cargo.toml && \
+         echo 'fn main() { println!(\"built\"); }' >src/main.rs && cargo build -q --offline && \
+         ./target/debug/small | grep built",
     ),
     (
         "a script and its package",
@@ -43,14 +44,22 @@ const WORK: [(&str, &[&str], &str); 10] = [
         "printf 'all: a b\\na:\\n\\techo a >a\\nb:\\n\\techo b >b\\n' >Makefile && make -s -j2 && \
          cat a b",
     ),
-    ("a terminal", &["script"], "script -qec 'tty && echo typed' typescript && grep typed typescript"),
+    (
+        "a terminal",
+        &["script"],
+        "script -qec 'tty && echo typed' typescript && grep typed typescript",
+    ),
     (
         "large temporary files",
         &["sort", "seq"],
         "seq 400000 -1 1 >numbers && sort -n -S 1M numbers >sorted && head -1 sorted | grep -x 1",
     ),
-    ("a temporary file", &["mktemp"], "f=$(mktemp) && echo x >\"$f\" && rm \"$f\" && d=$(mktemp -d) && \
-         echo x >\"$d/f\" && mv \"$d/f\" moved && rmdir \"$d\""),
+    (
+        "a temporary file",
+        &["mktemp"],
+        "f=$(mktemp) && echo x >\"$f\" && rm \"$f\" && d=$(mktemp -d) && \
+         echo x >\"$d/f\" && mv \"$d/f\" moved && rmdir \"$d\"",
+    ),
     (
         "moves and links between directories",
         &["mv", "ln"],
@@ -77,7 +86,7 @@ fn do_it(runner: Runner) {
             say(format_args!("left out: {what} by {runner}: {missing} cannot be run here"));
             continue;
         }
-        let stage = Stage::new(&Tree::default());
+        let stage = Stage::new(&Tree::inside([]));
         let settings = Settings::default()
             .workspace(stage.root())
             .mode(Mode::WorkspaceWrite)
