@@ -6,6 +6,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
+
 use super::command::Restrictions;
 use crate::dir::{Dir, Hold, place};
 use crate::error::Fault;
@@ -20,6 +22,9 @@ const MOST: usize = 1_000;
 /// `/dev` nothing can be made, so that what is written there does not vanish unseen.
 const OWN: [&str; 8] =
     ["--dev", "/dev", "--tmpfs", "/dev/shm", "--remount-ro", "/dev", "--proc", "/proc"];
+
+/// Root owns the settings of the kernel, and needs no capability to write them.
+const SETTINGS: [&str; 2] = ["--remount-ro", "/proc"];
 
 /// The mounts of a command: everything read-only, but beneath the roots, and there what is protected
 /// read-only again.
@@ -47,6 +52,9 @@ impl Mounts {
         let everything = if roots.iter().any(is_whole) { "--bind" } else { "--ro-bind" };
         mounts.bind(everything, Path::new("/"));
         mounts.words.extend(OWN.map(OsString::from));
+        if geteuid().is_root() {
+            mounts.words.extend(SETTINGS.map(OsString::from));
+        }
         for (at, root) in &roots {
             if at != Path::new("/") {
                 mounts.bind("--bind", at);

@@ -3,6 +3,7 @@
 mod beginning;
 mod choice;
 mod ending;
+mod lack;
 mod namespaces;
 mod protection;
 mod support;

@@ -130,10 +130,9 @@ pub(super) fn outcome(mut child: Child) -> Outcome {
 pub(super) fn until_ready(child: &mut Child) -> String {
     let mut out = String::new();
     while !out.ends_with('\n') {
-        match child.next(Some(Instant::now() + PATIENCE)).unwrap() {
-            Happened::Wrote(_, bytes) => out.push_str(&String::from_utf8_lossy(&bytes)),
-            other => panic!("{other:?} after {out}"),
-        }
+        let happened = child.next(Some(Instant::now() + PATIENCE)).unwrap();
+        let Happened::Wrote(_, bytes) = happened else { panic!("{happened:?} after {out}") };
+        out.push_str(&String::from_utf8_lossy(&bytes));
     }
     out
 }
@@ -146,16 +145,15 @@ pub(super) fn tree(dir: &Path) -> BTreeMap<PathBuf, String> {
         let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::NOFOLLOW;
         let file = rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).unwrap();
         let stat = fstat(&file).unwrap();
-        let what = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => {
-                left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-                String::new()
-            }
-            FileType::RegularFile => format!("{:?}", std::fs::read(&path).unwrap()),
-            _ => String::new(),
-        };
+        let file_type = FileType::from_raw_mode(stat.st_mode);
+        let mut what = Vec::new();
+        if file_type == FileType::Directory {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if file_type == FileType::RegularFile {
+            what = std::fs::read(&path).unwrap();
+        }
         let times = (stat.st_mtime, stat.st_mtime_nsec, stat.st_nlink);
-        tree.insert(path, format!("{:o} {times:?} {what}", stat.st_mode));
+        tree.insert(path, format!("{:o} {times:?} {what:?}", stat.st_mode));
     }
     tree
 }
@@ -186,4 +184,33 @@ pub(super) fn within_a_second(what: &str, is_so: impl Fn() -> bool) {
         assert!(began.elapsed() < Duration::from_secs(1), "not within a second: {what}");
         std::thread::yield_now();
     }
+}
+
+/// What this process was started for, if a test has started it.
+pub(super) fn part() -> Option<String> {
+    std::env::var(ROLE).ok()
+}
+
+/// A child that runs one of these tests, for this.
+pub(super) fn child_of_test(program: PathBuf, test: &str, part: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(program);
+    as_child_of_test(&mut command, test).env(ROLE, part);
+    command
+}
+
+fn as_child_of_test<'c>(
+    command: &'c mut std::process::Command,
+    test: &str,
+) -> &'c mut std::process::Command {
+    let test = format!("process::tests::{test}");
+    command.args(["--exact", &test, "--nocapture", "--test-threads=1"])
+}
+
+/// Runs one of these tests again, by this program, which has to succeed.
+pub(super) fn again(mut command: std::process::Command, test: &str) {
+    let output = as_child_of_test(&mut command, test).env(ROLE, "again").output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    // A name that fits no test would pass without running anything.
+    assert!(output.status.success() && out.contains("1 passed"), "{test}: {out}{err}");
 }

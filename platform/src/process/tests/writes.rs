@@ -110,6 +110,9 @@ fn files_move_between_roots_and_never_out_of_them(on: On) {
     let roots = within(&[&place.inside, &other]);
     let script = "mv \"$1/file\" \"$2/\" && mv \"$2/file\" \"$1/\"";
     on.output(bash(script, &[&place.inside, &other]), roots.clone());
+    // Each root is a mount of its own there, and no link leads from one mount to another.
+    let link = on.run(bash("ln \"$1/file\" \"$2/\"", &[&place.inside, &other]), roots.clone());
+    assert_eq!(link.ended == Ended::Exited(0), on.runner == Runner::Landlock, "{}", link.err);
     for change in [
         "mv \"$1/file\" \"$2/new\"",
         "ln \"$1/file\" \"$2/new\"",
