@@ -15,6 +15,7 @@ mod probe;
 mod proven;
 mod report;
 mod rights;
+mod seatbelt;
 mod spawn;
 mod spill;
 mod supervisor;
