@@ -44,7 +44,8 @@ pub enum Stream {
     Stderr,
 }
 
-/// How a command ended.
+/// How a command ended. What bubblewrap runs and a signal has ended that nobody here sent has exited,
+/// with 128 and the number of the signal, as a shell says it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Ended {
@@ -177,6 +178,7 @@ impl Child {
             Ok(None) | Err(Errno::CHILD) => Ended::Unknown,
             Err(errno) => return Err(errno.into()),
         };
+        let ended = self.tree.understood(ended);
         self.ended = Some(ended);
         Ok(ended)
     }

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::begin::Lasting;
+use super::child::Ended;
 use super::descent;
 use crate::own_process::{Process, this_process};
 
@@ -24,6 +26,8 @@ pub(super) struct Namespace {
     /// Its first process, once it is known. The kernel ends all others with it, and it is gone when
     /// they are, pid_namespaces(7).
     first: Option<OwnedFd>,
+    /// The last signal that was sent, or 0.
+    sent: AtomicI32,
     _starter: Lasting,
 }
 
@@ -31,8 +35,14 @@ impl Namespace {
     /// What `monitor`, which `starter` has started, makes.
     pub(super) fn of(monitor: Pid, starter: Lasting) -> io::Result<Self> {
         let pidfd = pidfd_open(monitor, PidfdFlags::empty())?;
-        let process = this_process();
-        Ok(Self { process, pid: monitor, monitor: pidfd, first: None, _starter: starter })
+        Ok(Self {
+            process: this_process(),
+            pid: monitor,
+            monitor: pidfd,
+            first: None,
+            sent: AtomicI32::new(0),
+            _starter: starter,
+        })
     }
 
     /// Knows its first process by the number that it has out here.
@@ -48,6 +58,7 @@ impl Namespace {
         if self.process != this_process() {
             return;
         }
+        self.sent.store(signal.as_raw(), Ordering::Relaxed);
         if signal != Signal::KILL {
             if !is_gone(&self.monitor, Duration::ZERO) {
                 descent::signal_below(self.pid, signal);
@@ -61,6 +72,14 @@ impl Namespace {
         if let Some(first) = &self.first {
             is_gone(first, PATIENCE);
         }
+    }
+
+    /// How the command has ended, as far as bubblewrap tells: that of a signal it makes an exit code.
+    /// If one was sent, that is what the code stands for; else a program may have chosen it.
+    pub(super) fn understood(&self, ended: Ended) -> Ended {
+        let sent = self.sent.load(Ordering::Relaxed);
+        let stands_for_it = sent != 0 && ended == Ended::Exited(128 + sent);
+        if stands_for_it { Ended::Signalled(sent) } else { ended }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, Signal};
 
+use super::child::Ended;
 use super::command::Command;
 use super::descent;
 use super::domain::Domain;
@@ -48,6 +49,14 @@ impl Tree {
                 descent::kill_all(*first, mark);
             }
             Self::Marked(first, mark) => descent::signal_once(*first, mark, signal),
+        }
+    }
+
+    /// How the command has ended, of which its own process may have told less.
+    pub(super) fn understood(&self, ended: Ended) -> Ended {
+        match self {
+            Self::Namespace(namespace) => namespace.understood(ended),
+            Self::Domain(_) | Self::Marked(..) => ended,
         }
     }
 }

@@ -16,6 +16,7 @@ on_each_runner! {
     what_runs_in_the_background_ends_with_the_command,
     a_command_may_end_its_own_processes,
     a_command_that_is_asked_to_end_may_clean_up,
+    a_command_that_is_asked_to_end_ends_by_that_signal,
     a_command_that_is_dropped_is_gone,
     another_thread_can_end_a_command,
     everything_ends_with_this_process_however_it_ends,
@@ -71,6 +72,13 @@ fn a_command_that_is_asked_to_end_may_clean_up(on: On) {
     let outcome = outcome(child);
     assert!(outcome.out.ends_with("cleaned\n"), "{outcome:?}");
     assert_eq!(outcome.ended, Ended::Exited(3));
+}
+
+fn a_command_that_is_asked_to_end_ends_by_that_signal(on: On) {
+    let mut child = on.spawn(bash("echo ready; exec sleep 300", &[]), within(&[]));
+    until_ready(&mut child);
+    child.killer().terminate();
+    assert_eq!(outcome(child).ended, Ended::Signalled(15));
 }
 
 fn a_command_that_is_dropped_is_gone(on: On) {
