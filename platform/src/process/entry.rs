@@ -31,7 +31,7 @@ const MOST_TOLD: usize = 300;
 const PRELUDE: &str = r#"
 PATH=/usr/bin:/bin
 found=$(xargs -0 stat -c %d:%i -- <&4 2>/dev/null)
-[ "$found" = "$(cat <&5)" ] || {
+[ -n "$found" ] && [ "$found" = "$(cat <&5)" ] || {
   echo 'a directory is not at its path as it was opened' >&2
   exit 1
 }
