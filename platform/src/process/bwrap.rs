@@ -87,7 +87,7 @@ impl Bwrap {
         let begin = move || entry.begin(&bwrap, command.streams);
         let ((started, said), starter) = on_a_lasting_thread(begin).map_err(runner)?;
         let mut namespace = Namespace::of(started.pid, starter).map_err(runner)?;
-        let entered = said.wait().and_then(|first| namespace.begins_with(first));
+        let entered = said.wait().map(|first| namespace.begins_with(first));
         // If it has failed, this ends what is left of it.
         let child = started.child(Tree::Namespace(namespace))?;
         entered.map(|()| child).map_err(runner)

@@ -107,6 +107,11 @@ fn process(pid: i32) -> Option<Found> {
     (!matches!(state, "Z" | "X")).then_some(Found { parent, started })
 }
 
+/// The parent of one that runs.
+pub(super) fn parent(pid: Pid) -> Option<Pid> {
+    Pid::from_raw(process(pid.as_raw_nonzero().get())?.parent)
+}
+
 fn has_mark(pid: i32, mark: &Mark) -> bool {
     let env = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     env.split(|byte| *byte == 0).any(|pair| pair == mark.0.as_bytes())

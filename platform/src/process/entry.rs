@@ -26,8 +26,8 @@ const MOST_TOLD: usize = 300;
 
 /// Descriptors: 3 the options of bubblewrap, 4 paths, 5 what is to be at each, 6 the word, 7 who the
 /// first process is, 8 the command's own standard error. The word is written only while somebody is
-/// there to read it, and by then the command is tied to that process's life. env(1) gives the
-/// environment as it is; a shell would not.
+/// there to read it, and by then all is tied to that process's life: the first process, the last to
+/// be, waits for its children. env(1) gives the environment as it is; a shell would not.
 const PRELUDE: &str = r#"
 PATH=/usr/bin:/bin
 found=$(xargs -0 stat -c %d:%i -- <&4 2>/dev/null)
@@ -35,6 +35,7 @@ found=$(xargs -0 stat -c %d:%i -- <&4 2>/dev/null)
   echo 'a directory is not at its path as it was opened' >&2
   exit 1
 }
+until read -r id name state rest </proc/1/stat && [ "$state" = S ]; do :; done
 printf . >&6 || exit 1
 exec 2>&8 4<&- 5<&- 6>&- 7>&- 8>&-
 exec env -i -- "$@"

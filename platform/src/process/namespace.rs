@@ -45,10 +45,11 @@ impl Namespace {
         })
     }
 
-    /// Knows its first process by the number that it has out here.
-    pub(super) fn begins_with(&mut self, first: Pid) -> io::Result<()> {
-        self.first = Some(pidfd_open(first, PidfdFlags::empty())?);
-        Ok(())
+    /// Knows its first process by the number that it has out here, unless that is gone already: a
+    /// short command may have ended by now, and the number be another's.
+    pub(super) fn begins_with(&mut self, first: Pid) {
+        let held = pidfd_open(first, PidfdFlags::empty()).ok();
+        self.first = held.filter(|_| descent::parent(first) == Some(self.pid));
     }
 
     /// Sends `signal` to every process in it. `SIGKILL` leaves none, and goes to bubblewrap too, so

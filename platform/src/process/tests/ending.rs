@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::super::*;
 use super::support::{
-    On, bash, child_of_test, on_each_runner, outcome, part, until_ready, with_argument, within,
-    within_a_second,
+    On, bash, child_of_test, on_each_runner, outcome, part, sleeping_for, until_ready,
+    with_argument, within, within_a_second,
 };
 
 on_each_runner! {
@@ -118,7 +118,7 @@ fn everything_ends_with_this_process_however_it_ends(on: On) {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    while with_argument(&unlike).len() < 2 {
+    while sleeping_for(&unlike).len() < 2 {
         assert!(embedding.try_wait().unwrap().is_none(), "it has not come to that");
         std::thread::yield_now();
     }

@@ -165,14 +165,24 @@ pub(super) fn runs(pid: u32) -> bool {
         .is_some_and(|(_, rest)| !rest.starts_with(" Z") && !rest.starts_with(" X"))
 }
 
-/// All processes with this among their arguments.
+/// All processes with this among their arguments, bubblewrap's own too.
 pub(super) fn with_argument(argument: &str) -> Vec<u32> {
+    called(|line| line.contains(&argument.as_bytes()))
+}
+
+/// The processes that sleep for this time.
+pub(super) fn sleeping_for(time: &str) -> Vec<u32> {
+    called(|line| line[..] == [b"sleep", time.as_bytes(), b""])
+}
+
+/// The processes that run with such a command line.
+fn called(is_such: impl Fn(&[&[u8]]) -> bool) -> Vec<u32> {
     let numbers = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
         entry.unwrap().file_name().to_str().and_then(|name| name.parse::<u32>().ok())
     });
     let has_it = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+        is_such(&line.split(|byte| *byte == 0).collect::<Vec<_>>())
     };
     numbers.filter(has_it).filter(|pid| runs(*pid)).collect()
 }
