@@ -1,4 +1,6 @@
-//! Names and texts as JSON has them, though they may be no UTF-8.
+//! Names and texts as people and JSON have them.
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
@@ -15,6 +17,48 @@ pub fn spelled(key: &str, bytes: &[u8]) -> Map<String, Value> {
     object
 }
 
+/// The name of a signal, as Linux numbers them; that of one which has no name is its number.
+pub(crate) fn signal_name(number: i32) -> Cow<'static, str> {
+    const FROM_ONE: [&str; 31] = [
+        "SIGHUP",
+        "SIGINT",
+        "SIGQUIT",
+        "SIGILL",
+        "SIGTRAP",
+        "SIGABRT",
+        "SIGBUS",
+        "SIGFPE",
+        "SIGKILL",
+        "SIGUSR1",
+        "SIGSEGV",
+        "SIGUSR2",
+        "SIGPIPE",
+        "SIGALRM",
+        "SIGTERM",
+        "SIGSTKFLT",
+        "SIGCHLD",
+        "SIGCONT",
+        "SIGSTOP",
+        "SIGTSTP",
+        "SIGTTIN",
+        "SIGTTOU",
+        "SIGURG",
+        "SIGXCPU",
+        "SIGXFSZ",
+        "SIGVTALRM",
+        "SIGPROF",
+        "SIGWINCH",
+        "SIGIO",
+        "SIGPWR",
+        "SIGSYS",
+    ];
+    let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+    match index.and_then(|index| FROM_ONE.get(index)) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(format!("signal {number}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -26,5 +70,21 @@ mod tests {
         let object = |bytes: &[u8]| Value::Object(spelled("name", bytes));
         assert_eq!(object(b"a\xff"), json!({ "name": "a\u{fffd}", "name_hex": "61ff" }));
         assert_eq!(object("a\u{fffd}\n".as_bytes()), json!({ "name": "a\u{fffd}\n" }));
+    }
+
+    #[test]
+    fn a_signal_has_its_name_or_its_number() {
+        for (number, name) in [
+            (1, "SIGHUP"),
+            (9, "SIGKILL"),
+            (11, "SIGSEGV"),
+            (15, "SIGTERM"),
+            (31, "SIGSYS"),
+            (0, "signal 0"),
+            (34, "signal 34"),
+            (-1, "signal -1"),
+        ] {
+            assert_eq!(signal_name(number), name);
+        }
     }
 }

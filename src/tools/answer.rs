@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use ringfence_platform::Lost;
 
+use crate::shell::{Output, Ran};
 use crate::text::Diff;
 
 use super::listing::Page;
 use super::window::Window;
 
 /// What a tool did or found.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) enum Answer {
     /// Lines of a file.
     Lines { path: PathBuf, window: Window },
@@ -19,6 +20,12 @@ pub(super) enum Answer {
     Change(Change),
     /// Entries of a directory.
     Entries { path: PathBuf, page: Page },
+    /// A command has ended; one in the background is this job.
+    Ran { job: Option<String>, ran: Box<Ran> },
+    /// A command goes on in the background, as this job.
+    Started { job: String },
+    /// A job runs, and has written this since the last look.
+    Running { job: String, stdout: Output, stderr: Output },
 }
 
 /// A change of a file.

@@ -3,6 +3,7 @@
 //! All that is wrong is told at once, so that one more try is enough.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -11,7 +12,7 @@ use crate::text::{Edit, Matches};
 
 use super::key::Key;
 use super::limits::Limits;
-use super::schema::{Pair, WIDER};
+use super::schema::{Background, Offer, Pair, WIDER};
 use super::tool::Tool;
 
 /// What a call asks for.
@@ -21,6 +22,27 @@ pub(super) enum Arguments {
     Write { path: PathBuf, content: String, wider: Option<Wider> },
     Edit { path: PathBuf, edit: Edit, wider: Option<Wider> },
     List { path: PathBuf, offset: u64, limit: usize },
+    Bash { command: Command, wider: Option<Wider> },
+    BashOutput { job: String },
+    BashKill { job: String },
+}
+
+/// A command line, and how it is to be run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Command {
+    pub(super) line: String,
+    pub(super) workdir: Option<PathBuf>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) place: Place,
+}
+
+/// Where a command goes on once it is started.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    /// The call waits for its end.
+    Foreground,
+    /// It is a job of the session.
+    Background,
 }
 
 /// That this one call run in a wider mode, and why.
@@ -52,13 +74,15 @@ pub(super) enum Violation {
     Type { key: Key, expected: &'static str, found: &'static str },
     /// The integer is too small or too large.
     Range { key: Key, most: Option<usize> },
+    /// The number is 0 or below.
+    NotPositive { key: Key },
     /// The text is none of those that are taken.
     NoMode { key: Key },
     /// The text is empty or blank.
     Blank { key: Key },
     /// The text is empty.
     Empty { key: Key },
-    /// The path has a NUL in it, which no file system can name.
+    /// The path or command has a NUL in it, which the system can neither find nor run.
     Nul { key: Key },
     /// The new text is the old one.
     Same,
@@ -92,7 +116,7 @@ pub(super) fn parse(
     tool: Tool,
     arguments: Value,
     limits: &Limits,
-    pair: Pair,
+    offer: Offer,
 ) -> Result<Arguments, Unaccepted> {
     let mut given = Given::new(arguments)?;
     match tool {
@@ -117,14 +141,28 @@ pub(super) fn parse(
             let content = given.text(Key::Content);
             let asked = given.asked();
             let (path, content) = given.accept(path.zip(content))?;
-            Ok(Arguments::Write { path, content, wider: asked.paired(pair)? })
+            Ok(Arguments::Write { path, content, wider: asked.paired(offer.pair)? })
         }
         Tool::Edit => {
             let path = given.path(Key::FilePath);
             let edit = given.edit();
             let asked = given.asked();
             let (path, edit) = given.accept(path.zip(edit))?;
-            Ok(Arguments::Edit { path, edit, wider: asked.paired(pair)? })
+            Ok(Arguments::Edit { path, edit, wider: asked.paired(offer.pair)? })
+        }
+        Tool::Bash => {
+            let command = given.command(offer.background);
+            let asked = given.asked();
+            let command = given.accept(command)?;
+            Ok(Arguments::Bash { command, wider: asked.paired(offer.pair)? })
+        }
+        Tool::BashOutput => {
+            let job = given.text(Key::Job);
+            Ok(Arguments::BashOutput { job: given.accept(job)? })
+        }
+        Tool::BashKill => {
+            let job = given.text(Key::Job);
+            Ok(Arguments::BashKill { job: given.accept(job)? })
         }
     }
 }
@@ -190,13 +228,20 @@ impl Given {
 
     fn path(&mut self, key: Key) -> Option<PathBuf> {
         let path = self.text(key)?;
-        if path.trim().is_empty() {
-            self.wrong(Violation::Blank { key })
-        } else if path.contains('\0') {
+        self.of_the_system(key, path).map(Into::into)
+    }
+
+    /// A text that the system takes.
+    fn of_the_system(&mut self, key: Key, text: String) -> Option<String> {
+        if text.contains('\0') {
             self.wrong(Violation::Nul { key })
         } else {
-            Some(path.into())
+            self.not_blank(key, text)
         }
+    }
+
+    fn not_blank(&mut self, key: Key, text: String) -> Option<String> {
+        if text.trim().is_empty() { self.wrong(Violation::Blank { key }) } else { Some(text) }
     }
 
     /// An integer from 1. A number with nothing after its point is one too.
@@ -235,6 +280,37 @@ impl Given {
             self.violations.push(Violation::Same);
         }
         Some(Edit { old, new, matches })
+    }
+
+    fn command(&mut self, background: Background) -> Option<Command> {
+        let line = self.text(Key::Command);
+        let line = line.and_then(|line| self.of_the_system(Key::Command, line));
+        // It is for whoever watches the call, and runs nothing.
+        let description = self.text(Key::Description);
+        let description = description.and_then(|text| self.not_blank(Key::Description, text));
+        let timeout = self.millis(Key::TimeoutMs);
+        let workdir = self.optional_text(Key::Workdir);
+        let workdir = workdir.and_then(|path| self.of_the_system(Key::Workdir, path));
+        let goes_on = match background {
+            Background::Offered => self.flag(Key::RunInBackground),
+            Background::Absent => false,
+        };
+        let place = if goes_on { Place::Background } else { Place::Foreground };
+        let (line, _) = line.zip(description)?;
+        Some(Command { line, workdir: workdir.map(Into::into), timeout, place })
+    }
+
+    /// A time in milliseconds above 0, and the longest there is for one beyond.
+    fn millis(&mut self, key: Key) -> Option<Duration> {
+        let value = self.value(key)?;
+        let Some(millis) = value.as_f64() else {
+            return self.wrong(wrong_type(key, "a number", &value));
+        };
+        if millis <= 0.0 {
+            return self.wrong(Violation::NotPositive { key });
+        }
+        let time = Duration::try_from_secs_f64(millis / 1_000.0).unwrap_or(Duration::MAX);
+        Some(time.max(Duration::from_nanos(1)))
     }
 
     fn asked(&mut self) -> Asked {
@@ -297,8 +373,10 @@ mod tests {
     use super::super::schema::spec;
     use super::*;
 
+    const OFFER: Offer = Offer { pair: Pair::Advertised, background: Background::Offered };
+
     fn parsed(tool: Tool, arguments: Value) -> Result<Arguments, Unaccepted> {
-        parse(tool, arguments, &Limits::default(), Pair::Advertised)
+        parse(tool, arguments, &Limits::default(), OFFER)
     }
 
     fn violations(tool: Tool, arguments: Value) -> Vec<Violation> {
@@ -413,6 +491,74 @@ mod tests {
     }
 
     #[test]
+    fn a_command_runs_in_the_workspace_and_is_waited_for_unless_it_says_otherwise() {
+        let line = || "ls".to_owned();
+        let (workdir, timeout, place) = (None, None, Place::Foreground);
+        let expected = Command { line: line(), workdir, timeout, place };
+        let expected = Ok(Arguments::Bash { command: expected, wider: None });
+        let least = json!({ "command": "ls", "description": "lists" });
+        assert_eq!(parsed(Tool::Bash, least), expected);
+        let nulls = json!({
+            "command": "ls", "description": "lists", "workdir": null, "timeoutMs": null,
+            "run_in_background": null,
+        });
+        assert_eq!(parsed(Tool::Bash, nulls), expected);
+
+        let all = json!({
+            "command": "ls", "description": "lists", "workdir": "d", "timeoutMs": 1_500,
+            "run_in_background": true,
+        });
+        let (workdir, timeout) = (Some("d".into()), Some(Duration::from_millis(1_500)));
+        let command = Command { line: line(), workdir, timeout, place: Place::Background };
+        let in_background = Arguments::Bash { command, wider: None };
+        assert_eq!(parsed(Tool::Bash, all.clone()), Ok(in_background));
+
+        let offer = Offer { background: Background::Absent, ..OFFER };
+        let parsed = parse(Tool::Bash, all, &Limits::default(), offer);
+        let Ok(Arguments::Bash { command, .. }) = parsed else { panic!("{parsed:?}") };
+        assert_eq!(command.place, Place::Foreground, "what is not offered is ignored");
+    }
+
+    #[test]
+    fn a_command_and_its_description_say_something() {
+        assert_eq!(
+            violations(Tool::Bash, json!({ "command": " \n", "description": "", "workdir": " " })),
+            [Key::Command, Key::Description, Key::Workdir].map(|key| Violation::Blank { key })
+        );
+        assert_eq!(
+            violations(
+                Tool::Bash,
+                json!({ "command": "a\0b", "description": "d", "workdir": "a\0" })
+            ),
+            [Key::Command, Key::Workdir].map(|key| Violation::Nul { key })
+        );
+        assert_eq!(violations(Tool::BashKill, json!({})), [Violation::Missing { key: Key::Job }]);
+    }
+
+    #[test]
+    fn a_timeout_is_any_time_above_none() {
+        let timeout = |timeout: Value| {
+            let arguments = json!({ "command": "a", "description": "b", "timeoutMs": timeout });
+            match parsed(Tool::Bash, arguments) {
+                Ok(Arguments::Bash { command, .. }) => Ok(command.timeout.unwrap()),
+                Err(Unaccepted::Invalid(violations)) => Err(violations),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(timeout(json!(0.5)), Ok(Duration::from_micros(500)));
+        assert_eq!(timeout(json!(2)), Ok(Duration::from_millis(2)));
+        assert_eq!(timeout(json!(1e-300)), Ok(Duration::from_nanos(1)));
+        assert_eq!(timeout(json!(1e300)), Ok(Duration::MAX));
+        assert!(timeout(json!(u64::MAX)).is_ok());
+        for none in [json!(0), json!(-1), json!(-0.0)] {
+            let refused = Violation::NotPositive { key: Key::TimeoutMs };
+            assert_eq!(timeout(none.clone()), Err(vec![refused]), "{none}");
+        }
+        let refused = wrong_type(Key::TimeoutMs, "a number", &json!("1"));
+        assert_eq!(timeout(json!("1")), Err(vec![refused]));
+    }
+
+    #[test]
     fn an_edit_changes_something_other_than_line_ends() {
         let edit = |old, new| {
             parsed(Tool::Edit, json!({ "file_path": "a", "old_string": old, "new_string": new }))
@@ -452,7 +598,8 @@ mod tests {
 
     #[test]
     fn a_wider_mode_that_is_not_advertised_is_unsupported_once_it_is_well_formed() {
-        let asked = |extra| parse(Tool::Write, write(extra), &Limits::default(), Pair::Absent);
+        let offer = Offer { pair: Pair::Absent, ..OFFER };
+        let asked = |extra| parse(Tool::Write, write(extra), &Limits::default(), offer);
         for extra in [
             json!({ "sandbox_permissions": "workspace-write" }),
             json!({ "justification": " " }),
@@ -471,12 +618,14 @@ mod tests {
         let is_of_type = match schema["type"].as_str().unwrap() {
             "string" => value.is_string(),
             "boolean" => value.is_boolean(),
+            "number" => value.is_number(),
             "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
             other => panic!("{other}"),
         };
         let number = value.as_f64();
         is_of_type
             && schema["enum"].as_array().is_none_or(|values| values.contains(value))
+            && schema["exclusiveMinimum"].as_f64().is_none_or(|least| number > Some(least))
             && schema["minimum"].as_f64().is_none_or(|least| number >= Some(least))
             && schema["maximum"].as_f64().is_none_or(|most| number <= Some(most))
     }
@@ -499,6 +648,7 @@ mod tests {
             | Violation::Missing { .. }
             | Violation::Type { .. }
             | Violation::Range { .. }
+            | Violation::NotPositive { .. }
             | Violation::NoMode { .. } => true,
             Violation::Blank { .. }
             | Violation::Empty { .. }
@@ -512,7 +662,7 @@ mod tests {
         let right = match schema["type"].as_str().unwrap() {
             "string" => schema["enum"].get(1).cloned().unwrap_or(json!("a")),
             "boolean" => json!(true),
-            "integer" => json!(1),
+            "integer" | "number" => json!(1),
             other => panic!("{other}"),
         };
         let any = json!([
@@ -541,7 +691,7 @@ mod tests {
     fn any_arguments() -> impl Strategy<Value = (Tool, Map<String, Value>)> {
         let tool = prop::sample::select(Tool::ALL.to_vec());
         tool.prop_flat_map(|tool| {
-            let schema = spec(tool, &Limits::default(), Pair::Advertised).parameters;
+            let schema = spec(tool, &Limits::default(), OFFER).parameters;
             let (keys, values): (Vec<_>, Vec<_>) = schema["properties"]
                 .as_object()
                 .unwrap()
@@ -559,7 +709,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_the_schema_allows_is_what_is_taken((tool, arguments) in any_arguments()) {
-            let schema = spec(tool, &Limits::default(), Pair::Advertised).parameters;
+            let schema = spec(tool, &Limits::default(), OFFER).parameters;
             let violations = match parsed(tool, Value::Object(arguments.clone())) {
                 Err(Unaccepted::Invalid(violations)) => violations,
                 Ok(_) | Err(Unaccepted::Unsupported | Unaccepted::Unpaired(_)) => Vec::new(),

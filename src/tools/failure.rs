@@ -15,6 +15,8 @@ pub(super) enum Failure {
     Cancelled { name: String },
     /// No tool of this name is there; those that are.
     NoTool { name: String, tools: Vec<Tool> },
+    /// No job of this name is there.
+    NoJob { tool: Tool, job: String },
     /// Its arguments are not what it takes.
     Invalid { tool: Tool, violations: Vec<Violation> },
     /// A wider mode was asked for where none can be.
@@ -39,7 +41,7 @@ impl Failure {
     pub(super) fn code(&self) -> Code {
         match self {
             Self::Cancelled { .. } => Code::FsAborted,
-            Self::NoTool { .. } | Self::Invalid { .. } => Code::InvalidArgs,
+            Self::NoTool { .. } | Self::NoJob { .. } | Self::Invalid { .. } => Code::InvalidArgs,
             Self::Unsupported { .. } => Code::SandboxEscalationUnsupported,
             Self::Unpaired { .. } => Code::SandboxEscalationInvalid,
             Self::PastEnd { .. } => Code::FsNotFound,
@@ -54,6 +56,7 @@ impl Failure {
             Self::Refused { error, .. } => error.reason().map(|reason| reason.to_string()),
             Self::Cancelled { .. }
             | Self::NoTool { .. }
+            | Self::NoJob { .. }
             | Self::Invalid { .. }
             | Self::Unsupported { .. }
             | Self::PastEnd { .. } => None,

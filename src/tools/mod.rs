@@ -1,16 +1,19 @@
-//! What an agent is given to work with files: tools with schemas, and what they tell.
+//! What an agent is given to work with files and commands: tools with schemas, and what they tell.
 
 mod answer;
 mod arguments;
+mod command;
 mod context;
 mod failure;
 mod key;
 mod limits;
 mod listing;
+mod looks;
 mod result;
 mod run;
 mod schema;
 mod set;
+mod shown;
 mod texts;
 mod tool;
 mod values;

@@ -29,7 +29,7 @@ impl ToolResult {
         match result {
             Ok(answer) => Self {
                 is_error: false,
-                text: texts::answer(&answer),
+                text: texts::answer(&answer, standing),
                 value: values::answer(&answer),
                 code: None,
             },

@@ -17,6 +17,7 @@ use super::context::CallContext;
 use super::failure::Failure;
 use super::limits::Limits;
 use super::listing::Page;
+use super::looks::Looks;
 use super::texts;
 use super::tool::Tool;
 use super::window::{Frame, PastEnd, Window, Windowing};
@@ -34,6 +35,7 @@ pub(super) struct Run<'a> {
     pub(super) guard: Guard,
     /// Whether a change tells what differs.
     pub(super) diff: Option<DiffLimits>,
+    pub(super) looks: &'a Looks,
 }
 
 impl Run<'_> {
@@ -48,6 +50,9 @@ impl Run<'_> {
                 self.change(Request::Edit { path, edit, seen: None }, wider)
             }
             Arguments::List { path, offset, limit } => self.list(path, offset, limit),
+            Arguments::Bash { command, wider } => self.command(command, wider),
+            Arguments::BashOutput { job } => self.look(job),
+            Arguments::BashKill { job } => self.kill(job),
         }
     }
 
@@ -145,7 +150,7 @@ impl Run<'_> {
         }
     }
 
-    fn refused(&self, path: &Path, error: Error) -> Failure {
+    pub(super) fn refused(&self, path: &Path, error: Error) -> Failure {
         Failure::Refused { tool: self.tool, path: path.to_owned(), error }
     }
 
@@ -182,6 +187,7 @@ mod tests {
             limits: &Limits::default(),
             guard: Guard::Observation,
             diff: None,
+            looks: &Looks::default(),
         };
         let frame = || Frame { offset: 1, lines: 1, bytes: 99, chars: 9, mark: String::new() };
         let open = || {

@@ -19,6 +19,20 @@ pub(super) enum Pair {
     Absent,
 }
 
+/// Whether a command may go on in the background.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Background {
+    Offered,
+    Absent,
+}
+
+/// What a model is offered beside what a tool takes anyway.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Offer {
+    pub(super) pair: Pair,
+    pub(super) background: Background,
+}
+
 /// A tool as it is told to a model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -32,7 +46,7 @@ pub struct ToolSpec {
 }
 
 /// What a model is told of `tool`.
-pub(super) fn spec(tool: Tool, limits: &Limits, pair: Pair) -> ToolSpec {
+pub(super) fn spec(tool: Tool, limits: &Limits, offer: Offer) -> ToolSpec {
     let mut schema = Schema { tool, properties: Map::new(), required: Vec::new() };
     match tool {
         Tool::Read => {
@@ -42,23 +56,33 @@ pub(super) fn spec(tool: Tool, limits: &Limits, pair: Pair) -> ToolSpec {
         Tool::Write => {
             schema.required(Key::FilePath, string());
             schema.required(Key::Content, string());
-            schema.pair(pair);
+            schema.pair(offer.pair);
         }
         Tool::Edit => {
             schema.required(Key::FilePath, string());
             schema.required(Key::OldString, string());
             schema.required(Key::NewString, string());
             schema.optional(Key::ReplaceAll, json!({ "type": "boolean", "default": false }));
-            schema.pair(pair);
+            schema.pair(offer.pair);
         }
         Tool::List => {
             schema.required(Key::Path, string());
             schema.window(limits.list_limit);
         }
+        Tool::Bash => {
+            schema.required(Key::Command, string());
+            schema.required(Key::Description, string());
+            let timeout = json!({ "type": "number", "exclusiveMinimum": 0 });
+            schema.optional(Key::TimeoutMs, timeout);
+            schema.optional(Key::Workdir, string());
+            schema.background(offer.background);
+            schema.pair(offer.pair);
+        }
+        Tool::BashOutput | Tool::BashKill => schema.required(Key::Job, string()),
     }
     ToolSpec {
         name: tool.as_str(),
-        description: texts::description(tool, limits),
+        description: texts::description(tool, limits, offer),
         parameters: schema.finish(),
     }
 }
@@ -89,6 +113,16 @@ impl Schema {
         let limit = json!({ "type": "integer", "minimum": 1, "maximum": most, "default": most });
         self.optional(Key::Offset, offset);
         self.optional(Key::Limit, limit);
+    }
+
+    fn background(&mut self, background: Background) {
+        match background {
+            Background::Offered => {
+                let flag = json!({ "type": "boolean", "default": false });
+                self.optional(Key::RunInBackground, flag);
+            }
+            Background::Absent => {}
+        }
     }
 
     fn pair(&mut self, pair: Pair) {

@@ -1,5 +1,7 @@
 //! The tools that are mounted together.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::call::Guard;
@@ -10,9 +12,10 @@ use super::arguments::{self, Arguments};
 use super::context::CallContext;
 use super::failure::Failure;
 use super::limits::Limits;
+use super::looks::Looks;
 use super::result::ToolResult;
 use super::run::Run;
-use super::schema::{self, Pair, ToolSpec};
+use super::schema::{self, Background, Offer, Pair, ToolSpec};
 use super::texts::{Asking, Standing};
 use super::tool::Tool;
 
@@ -22,9 +25,10 @@ use super::tool::Tool;
 pub struct ToolSet {
     tools: Vec<Tool>,
     limits: Limits,
-    pair: Pair,
+    offer: Offer,
     guard: Guard,
     diff: Option<DiffLimits>,
+    looks: Arc<Looks>,
 }
 
 impl Default for ToolSet {
@@ -35,10 +39,13 @@ impl Default for ToolSet {
 
 impl ToolSet {
     /// All tools with the default limits, for a session that confines: a model is told how it may
-    /// ask for a wider mode. No file is changed that has not been read in the session.
+    /// ask for a wider mode. No tool changes a file that has not been read in the session, and no
+    /// command outlives its call.
     pub fn new() -> Self {
-        let (tools, limits) = (Tool::ALL.into(), Limits::default());
-        Self { tools, limits, pair: Pair::Advertised, guard: Guard::Observation, diff: None }
+        let tools = Tool::ALL.into_iter().filter(|tool| !Tool::OF_JOBS.contains(tool)).collect();
+        let offer = Offer { pair: Pair::Advertised, background: Background::Absent };
+        let (limits, looks) = (Limits::default(), Arc::default());
+        Self { tools, limits, offer, guard: Guard::Observation, diff: None, looks }
     }
 
     /// Without `tool`, which then is as unknown as any other name.
@@ -56,7 +63,17 @@ impl ToolSet {
     /// For a session that confines nothing: no model is told of wider modes, and to ask for one is
     /// an error.
     pub fn unconfined(mut self) -> Self {
-        self.pair = Pair::Absent;
+        self.offer.pair = Pair::Absent;
+        self
+    }
+
+    /// Lets a command go on in the background, as a job of its session: `bash` can be told so, and
+    /// there are `bash_output` and `bash_kill`. What was shown of a job is kept by this set and its
+    /// clones, by the name of the session.
+    pub fn with_background(mut self) -> Self {
+        self.offer.background = Background::Offered;
+        self.tools.retain(|tool| !Tool::OF_JOBS.contains(tool));
+        self.tools.extend(Tool::OF_JOBS);
         self
     }
 
@@ -76,13 +93,18 @@ impl ToolSet {
     /// What a model is told of the tools, in a fixed order.
     #[must_use]
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().map(|tool| schema::spec(*tool, &self.limits, self.pair)).collect()
+        self.tools.iter().map(|tool| schema::spec(*tool, &self.limits, self.offer)).collect()
     }
 
     /// Calls the tool `name`. Whatever goes wrong is told in the result.
     ///
-    /// `read` and `list` run at any time; `write` and `edit` of one session run one after the
-    /// other, first come first served.
+    /// `read`, `list` and `bash` run at any time; `write` and `edit` of one session run one after
+    /// the other, first come first served. So a command may change a file that is being edited, and
+    /// the edit then fails rather than undo that.
+    ///
+    /// What a command prints is shown as it is. The lines that this crate adds come after it, and
+    /// where an output has something in it that looks like a denial, one of them says so; a program
+    /// goes by the value, which no output can change.
     ///
     /// ```
     /// use ringfence::{CallContext, Mode, Session, ToolSet};
@@ -116,12 +138,12 @@ impl ToolSet {
             }
             accepted => accepted,
         };
-        let (limits, guard, diff) = (&self.limits, self.guard, self.diff);
+        let (limits, guard, diff, looks) = (&self.limits, self.guard, self.diff, &*self.looks);
         let result = accepted.and_then(|(tool, arguments)| {
-            Run { tool, session, context, limits, guard, diff }.answer(arguments)
+            Run { tool, session, context, limits, guard, diff, looks }.answer(arguments)
         });
         let asking = if session.can_ask() { Asking::Reaches } else { Asking::Nobody };
-        ToolResult::told(result, Standing { pair: self.pair, asking })
+        ToolResult::told(result, Standing { pair: self.offer.pair, asking })
     }
 
     /// The tool that is called, and what for.
@@ -129,7 +151,7 @@ impl ToolSet {
         let Some(tool) = Tool::named(name).filter(|tool| self.tools.contains(tool)) else {
             return Err(Failure::NoTool { name: name.to_owned(), tools: self.tools.clone() });
         };
-        let accepted = arguments::parse(tool, arguments, &self.limits, self.pair);
+        let accepted = arguments::parse(tool, arguments, &self.limits, self.offer);
         accepted.map(|arguments| (tool, arguments)).map_err(|why| Failure::unaccepted(tool, why))
     }
 }
@@ -142,7 +164,7 @@ mod tests {
 
     /// The error that a call with these arguments ends in.
     fn refused(set: &ToolSet, name: &str, arguments: Value) -> Value {
-        let standing = Standing { pair: set.pair, asking: Asking::Reaches };
+        let standing = Standing { pair: set.offer.pair, asking: Asking::Reaches };
         let failure = set.accept(name, arguments).expect_err("the arguments are wrong");
         let ToolResult { is_error, value, .. } = ToolResult::told(Err(failure), standing);
         assert!(is_error);
@@ -153,10 +175,30 @@ mod tests {
     fn a_tool_that_is_not_in_the_set_is_not_there() {
         let set = ToolSet::new().without(Tool::List);
         let names: Vec<_> = set.specs().iter().map(|spec| spec.name).collect();
-        assert_eq!(names, ["read", "write", "edit"]);
-        for name in ["list", "Read", "", "bash"] {
+        assert_eq!(names, ["read", "write", "edit", "bash"]);
+        for name in ["list", "Read", "", "bash_output"] {
             assert_eq!(refused(&set, name, json!({})), json!({ "code": "INVALID_ARGS" }), "{name}");
         }
+    }
+
+    #[test]
+    fn jobs_are_there_only_where_a_command_may_go_on() {
+        let names = |set: &ToolSet| set.specs().iter().map(|spec| spec.name).collect::<Vec<_>>();
+        let takes = |set: &ToolSet| {
+            let specs = set.specs();
+            let bash = specs.iter().find(|spec| spec.name == "bash").unwrap();
+            bash.parameters["properties"].get("run_in_background").is_some()
+        };
+        let set = ToolSet::new();
+        assert_eq!(names(&set), ["read", "write", "edit", "list", "bash"]);
+        assert!(!takes(&set));
+        let job = json!({ "job": "a" });
+        assert_eq!(refused(&set, "bash_kill", job), json!({ "code": "INVALID_ARGS" }));
+
+        let set = set.with_background().with_background();
+        let all = ["read", "write", "edit", "list", "bash", "bash_output", "bash_kill"];
+        assert_eq!(names(&set), all);
+        assert!(takes(&set));
     }
 
     #[test]

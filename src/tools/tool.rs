@@ -14,10 +14,27 @@ pub enum Tool {
     Edit,
     /// Lists a directory.
     List,
+    /// Runs a command.
+    Bash,
+    /// Shows what a command in the background has written.
+    BashOutput,
+    /// Ends a command in the background.
+    BashKill,
 }
 
 impl Tool {
-    pub(super) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Edit, Self::List];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Read,
+        Self::Write,
+        Self::Edit,
+        Self::List,
+        Self::Bash,
+        Self::BashOutput,
+        Self::BashKill,
+    ];
+
+    /// Those that are of use only where a command may go on in the background.
+    pub(super) const OF_JOBS: [Self; 2] = [Self::BashOutput, Self::BashKill];
 
     /// The name that it is called by.
     #[must_use]
@@ -27,6 +44,9 @@ impl Tool {
             Self::Write => "write",
             Self::Edit => "edit",
             Self::List => "list",
+            Self::Bash => "bash",
+            Self::BashOutput => "bash_output",
+            Self::BashKill => "bash_kill",
         }
     }
 

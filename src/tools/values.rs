@@ -1,5 +1,7 @@
 //! The same as the texts, for a program.
 
+mod commands;
+
 use serde_json::{Map, Value, json};
 
 use crate::spelling::spelled;
@@ -8,6 +10,8 @@ use super::answer::{Answer, Change, Found, Listed};
 use super::failure::Failure;
 use super::listing::Page;
 use super::window::{Line, Window};
+
+pub(super) use commands::millis;
 
 /// What a tool did or found.
 pub(super) fn answer(answer: &Answer) -> Value {
@@ -38,6 +42,9 @@ pub(super) fn answer(answer: &Answer) -> Value {
             object.insert("total".into(), (*total).into());
             object.into()
         }
+        Answer::Ran { job, ran } => commands::ended(job.as_deref(), ran),
+        Answer::Started { job } => commands::started(job),
+        Answer::Running { job, stdout, stderr } => commands::running(job, stdout, stderr),
     }
 }
 

@@ -5,6 +5,8 @@ use ringfence_platform::Lost;
 use super::super::answer::{Answer, Change, Found, Listed, Operation};
 use super::super::listing::Page;
 use super::super::window::{End, Window};
+use super::commands;
+use super::failures::Standing;
 
 /// What is shown where a line has more than `chars` chars.
 pub(in super::super) fn cut_mark(chars: usize) -> String {
@@ -13,11 +15,14 @@ pub(in super::super) fn cut_mark(chars: usize) -> String {
 
 /// What was done or found. Paths and names are quoted, so that nothing in them can be taken for
 /// anything else.
-pub(in super::super) fn answer(answer: &Answer) -> String {
+pub(in super::super) fn answer(answer: &Answer, standing: Standing) -> String {
     match answer {
         Answer::Lines { path, window } => format!("file {path:?}\n{}", lines(window)),
         Answer::Change(change) => changed(change),
         Answer::Entries { path, page } => format!("directory {path:?}\n{}", entries(page)),
+        Answer::Ran { job, ran } => commands::ended(job.as_deref(), ran, standing),
+        Answer::Started { job } => commands::started(job),
+        Answer::Running { job, stdout, stderr } => commands::running(job, stdout, stderr),
     }
 }
 

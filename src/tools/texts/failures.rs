@@ -16,6 +16,9 @@ use super::super::window::PastEnd;
 /// What a tool of files does.
 const OPERATION: &str = "operation";
 
+/// What a shell does.
+pub(super) const COMMAND: &str = "command";
+
 /// What may be said of a wider mode.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Standing {
@@ -44,6 +47,9 @@ pub(in super::super) fn failure(failure: &Failure, standing: Standing) -> String
         Failure::NoTool { name, tools } => {
             let tools: Vec<_> = tools.iter().map(|tool| tool.as_str()).collect();
             format!("there is no tool {name:?}; there are: {}", tools.join(", "))
+        }
+        Failure::NoJob { tool, job } => {
+            format!("{tool} did nothing: this session has no job {job:?}")
         }
         Failure::Invalid { tool, violations } => {
             let violations = violations.iter().map(|violation| format!("\n- {}", told(violation)));
@@ -75,6 +81,7 @@ fn told(violation: &Violation) -> String {
             format!("`{key}` must be an integer from 1 to {most}")
         }
         Violation::Range { key, most: None } => format!("`{key}` must be an integer from 1 up"),
+        Violation::NotPositive { key } => format!("`{key}` must be a number above 0"),
         Violation::NoMode { key } => {
             format!("`{key}` must be one of {}", WIDER.map(quoted).join(", "))
         }
@@ -112,7 +119,9 @@ fn unpaired(why: Unpaired) -> String {
 
 fn past_end(tool: Tool, path: &Path, PastEnd { offset, total }: &PastEnd) -> String {
     let (one, many) = match tool {
-        Tool::Read | Tool::Write | Tool::Edit => ("line", "lines"),
+        Tool::Read | Tool::Write | Tool::Edit | Tool::Bash | Tool::BashOutput | Tool::BashKill => {
+            ("line", "lines")
+        }
         Tool::List => ("entry", "entries"),
     };
     let what = if *total == 1 { one } else { many };
@@ -120,19 +129,25 @@ fn past_end(tool: Tool, path: &Path, PastEnd { offset, total }: &PastEnd) -> Str
 }
 
 /// The first line of a denial, which says the mode and nothing else.
-fn marker(mode: Mode) -> String {
+pub(super) fn marker(mode: Mode) -> String {
     format!("[sandbox: file access denied under {mode} mode]")
 }
 
-/// How what was denied may be asked for.
-fn hint(subject: &str, narrowest: Mode) -> String {
-    format!(
+/// How what was denied may be asked for, where that could help.
+pub(super) fn hint(
+    subject: &str,
+    mode: Mode,
+    narrowest: Option<Mode>,
+    standing: Standing,
+) -> Option<String> {
+    let narrowest = narrowest.filter(|wider| *wider > mode && standing.may_ask())?;
+    Some(format!(
         "this exact {subject} may be retried once, in this turn, with `{}` set to {} and a `{}`; \
          the user will be asked",
         Key::SandboxPermissions,
         quoted(narrowest),
         Key::Justification
-    )
+    ))
 }
 
 fn denied(denial: &Denial, standing: Standing) -> String {
@@ -141,8 +156,7 @@ fn denied(denial: &Denial, standing: Standing) -> String {
         let roots: Vec<_> = denial.roots.iter().map(|root| format!("{root:?}")).collect();
         lines.push(format!("this mode allows changes beneath: {}", roots.join(", ")));
     }
-    let wider = denial.narrowest.filter(|wider| *wider > denial.mode && standing.may_ask());
-    lines.extend(wider.map(|wider| hint(OPERATION, wider)));
+    lines.extend(hint(OPERATION, denial.mode, denial.narrowest, standing));
     lines.join("\n")
 }
 
@@ -150,10 +164,11 @@ fn refused(tool: Tool, path: &Path, error: &Error) -> String {
     let told = with_causes(error);
     let told = match error.op() {
         Some(_) => told,
+        None if tool == Tool::Bash => format!("cannot run the command: {told}"),
         None => format!("cannot {tool} {path:?}: {told}"),
     };
     let remains = error.remains().then_some("directories that were made on the way may remain");
-    let lines = [Some(told.as_str()), remains, advice(error.code())];
+    let lines = [Some(told.as_str()), remains, advice(tool, error.code())];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
@@ -166,7 +181,7 @@ fn with_causes(error: &Error) -> String {
 }
 
 /// What to do about an error, where its own words do not say it.
-fn advice(code: Code) -> Option<&'static str> {
+fn advice(tool: Tool, code: Code) -> Option<&'static str> {
     match code {
         Code::FsPermissionDenied => {
             Some("the host refused this, not the sandbox: a wider mode would not help")
@@ -179,7 +194,12 @@ fn advice(code: Code) -> Option<&'static str> {
         Code::FsAmbiguousEdit => {
             Some("give more of the text around the right place, or set `replace_all`")
         }
+        Code::FsAborted if tool == Tool::Bash => Some("the command was not run"),
         Code::FsAborted => Some("the file is as it was"),
+        Code::SandboxUnavailable if tool == Tool::Bash => Some(
+            "the command cannot be confined, so it was not run; `ringfence doctor` tells what is \
+             missing. This is no denial, and no wider mode is to be asked for",
+        ),
         Code::SandboxUnavailable => Some(
             "the boundary cannot be held, so nothing more is done; `ringfence doctor` tells \
              what is missing. This is no denial, and no wider mode is to be asked for",

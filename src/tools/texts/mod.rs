@@ -1,6 +1,7 @@
 //! All that a model reads, made of data. Nothing of it is ever read back to decide something.
 
 mod answers;
+mod commands;
 mod descriptions;
 mod failures;
 

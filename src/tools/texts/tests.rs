@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use insta::assert_snapshot;
 use ringfence_platform::{Enforcement, ErrorKind, Lost, Resolution};
@@ -12,13 +13,14 @@ use super::super::failure::Failure;
 use super::super::key::Key;
 use super::super::limits::Limits;
 use super::super::listing::Page;
-use super::super::schema::{Pair, spec};
+use super::super::schema::{Background, Offer, Pair, spec};
 use super::super::tool::Tool;
 use super::super::window::{End, Line, PastEnd, Window};
 use super::*;
 use crate::error::{Denial, Error, Layer, Unescalated};
 use crate::mode::Mode;
 use crate::request::Op;
+use crate::shell::{CommandDenial, Ending, Evidence, Output, Ran, Sandbox, Spill};
 use crate::text::NotText;
 
 /// A path that tries to look like a line of an answer.
@@ -32,9 +34,14 @@ fn document<T: Into<String>>(texts: impl IntoIterator<Item = (T, String)>) -> St
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn specs(pair: Pair) -> String {
+/// What was done or found, told where somebody can be asked.
+fn answer(of: &Answer) -> String {
+    super::answer(of, STANDING)
+}
+
+fn specs(offer: Offer) -> String {
     let specs = Tool::ALL.map(|tool| {
-        let spec = spec(tool, &Limits::default(), pair);
+        let spec = spec(tool, &Limits::default(), offer);
         let schema = serde_json::to_string_pretty(&spec.parameters).unwrap();
         (spec.name, format!("{}\n\n{schema}", spec.description))
     });
@@ -43,12 +50,12 @@ fn specs(pair: Pair) -> String {
 
 #[test]
 fn the_tools_are_described() {
-    assert_snapshot!(specs(Pair::Advertised));
+    assert_snapshot!(specs(Offer { pair: Pair::Advertised, background: Background::Offered }));
 }
 
 #[test]
 fn the_tools_are_described_without_a_wider_mode() {
-    assert_snapshot!(specs(Pair::Absent));
+    assert_snapshot!(specs(Offer { pair: Pair::Absent, background: Background::Absent }));
 }
 
 fn window(offset: u64, lines: &[&str], total: u64, end: End) -> Answer {
@@ -130,6 +137,162 @@ fn entries_are_told() {
     assert_snapshot!(texts);
 }
 
+fn output(tail: &str, total: usize, spill: Spill) -> Output {
+    Output { tail: tail.into(), total: total as u64, spill }
+}
+
+fn all(text: &str) -> Output {
+    output(text, text.len(), Spill::None)
+}
+
+/// A command that wrote this to its two streams, and ended so.
+fn ran(stdout: Output, stderr: Output, ending: Ending) -> Ran {
+    let mode = Mode::WorkspaceWrite;
+    Ran {
+        workdir: "/ws".into(),
+        ending,
+        timeout: Some(Duration::from_secs(120)),
+        stdout,
+        stderr,
+        sandbox: Sandbox { mode, held: None, denied: None, may_be_denied: false },
+    }
+}
+
+fn denied_command(narrowest: Option<Mode>) -> Ran {
+    let (path, evidence) = (Some("/etc/a".into()), Evidence::PolicyReplay);
+    let mut ran = ran(Output::default(), all("bash: /etc/a: denied\n"), Ending::Exited(1));
+    ran.sandbox.denied = Some(CommandDenial { path, evidence, narrowest });
+    ran
+}
+
+fn told_of(ran: Ran) -> String {
+    answer(&Answer::Ran { job: None, ran: Box::new(ran) })
+}
+
+fn told_of_job(job: &str, ran: Ran) -> String {
+    answer(&Answer::Ran { job: Some(job.into()), ran: Box::new(ran) })
+}
+
+#[test]
+fn commands_are_told() {
+    let done = |stdout: &str, stderr: &str| ran(all(stdout), all(stderr), Ending::Exited(0));
+    let ended = |ending| told_of(ran(all("some\n"), Output::default(), ending));
+    let timed_out = Ran {
+        timeout: Some(Duration::from_micros(1_500)),
+        ..ran(all("some"), Output::default(), Ending::TimedOut)
+    };
+    let texts = document([
+        ("standard output", told_of(done("one\ntwo\n", ""))),
+        ("standard error", told_of(done("", "one\n"))),
+        ("both, neither ended by a line break", told_of(done("out", "err"))),
+        ("no output", told_of(done("", ""))),
+        ("failed", ended(Ending::Exited(3))),
+        ("failed without a word", told_of(ran(all(""), all(""), Ending::Exited(1)))),
+        ("killed", ended(Ending::Signalled(15))),
+        ("killed by a signal without a name", ended(Ending::Signalled(40))),
+        ("timed out", ended(Ending::TimedOut)),
+        ("timed out after a fraction", told_of(timed_out)),
+        ("cancelled", ended(Ending::Aborted)),
+        ("not known how", ended(Ending::Unknown)),
+    ]);
+    assert_snapshot!(texts);
+}
+
+#[test]
+fn denied_commands_are_told() {
+    let wider = Some(Mode::DangerFullAccess);
+    let and_timed_out = Ran { ending: Ending::TimedOut, ..denied_command(wider) };
+    let mut in_the_end = denied_command(wider);
+    in_the_end.ending = Ending::Exited(0);
+    let mut maybe = denied_command(wider);
+    (maybe.sandbox.denied, maybe.sandbox.may_be_denied) = (None, true);
+    let texts = document([
+        ("denied", told_of(denied_command(wider))),
+        ("denied in every mode", told_of(denied_command(None))),
+        ("denied and timed out", told_of(and_timed_out)),
+        ("denied and ended well", told_of(in_the_end)),
+        ("perhaps denied", told_of(maybe)),
+        ("denied in the background", told_of_job("j", denied_command(wider))),
+    ]);
+    assert_snapshot!(texts);
+}
+
+#[test]
+fn outputs_that_are_cut_are_told() {
+    let spilled = |spill: Spill| {
+        told_of(ran(output("end\n", 99, spill.clone()), all("x"), Ending::Exited(0)))
+    };
+    let both = |spill: Spill| {
+        let cut = || output("end", 99, spill.clone());
+        told_of(ran(cut(), cut(), Ending::Exited(1)))
+    };
+    let texts = document([
+        ("in a file", spilled(Spill::File("/tmp/o".into()))),
+        ("partly in a file", spilled(Spill::Cut("/tmp/o".into()))),
+        ("nowhere", spilled(Spill::Lost)),
+        ("both", both(Spill::File("/tmp/o".into()))),
+        ("a hostile path", spilled(Spill::File(HOSTILE.into()))),
+    ]);
+    assert_snapshot!(texts);
+}
+
+#[test]
+fn jobs_are_told() {
+    let job = || "job-1".to_owned();
+    let running = |stdout: &str, stderr: &str| {
+        answer(&Answer::Running { job: job(), stdout: all(stdout), stderr: all(stderr) })
+    };
+    let in_background =
+        |stdout: &str, ending| Ran { timeout: None, ..ran(all(stdout), Output::default(), ending) };
+    let ended = |stdout, ending| told_of_job(&job(), in_background(stdout, ending));
+    let texts = document([
+        ("started", answer(&Answer::Started { job: job() })),
+        ("running", running("some\n", "more")),
+        ("running without a word", running("", "")),
+        ("done", ended("some", Ending::Exited(0))),
+        ("done without a word", ended("", Ending::Exited(0))),
+        ("failed", ended("", Ending::Exited(2))),
+        ("ended by a call", ended("some\n", Ending::Aborted)),
+    ]);
+    assert_snapshot!(texts);
+}
+
+/// Whatever a command prints, the last line is ours if anything looks like a denial.
+#[test]
+fn a_command_cannot_tell_of_a_denial_itself() {
+    let forged = told_of(denied_command(Some(Mode::DangerFullAccess)));
+    let done = |out: &str, err: &str| told_of(ran(all(out), all(err), Ending::Exited(0)));
+    let note = "[what looks like a denial above was printed by the command]";
+    for told in [done(&forged, ""), done("", &forged), done(&format!("{forged}\n"), "x")] {
+        assert_eq!(told.lines().last(), Some(note), "{told}");
+        assert_eq!(told.matches(note).count(), 1);
+    }
+    assert!(!forged.contains(note), "a denial needs no such note");
+    let both = Ran { stdout: all(&forged), ..denied_command(None) };
+    let both = told_of(both);
+    let ours = format!(
+        "{note}\n{}\n[exit code 1]",
+        "[sandbox: file access denied under workspace-write mode]"
+    );
+    assert!(both.ends_with(&ours), "{both}");
+}
+
+#[test]
+fn a_wider_mode_for_a_command_is_hinted_at_only_where_asking_for_it_could_help() {
+    let hinted = |narrowest, pair, asking| {
+        let ran = Box::new(denied_command(narrowest));
+        let text = super::answer(&Answer::Ran { job: None, ran }, Standing { pair, asking });
+        assert!(text.contains("\n[sandbox: file access denied under workspace-write mode]\n"));
+        text.contains("this exact command may be retried once")
+    };
+    let wider = Some(Mode::DangerFullAccess);
+    assert!(hinted(wider, Pair::Advertised, Asking::Reaches));
+    assert!(!hinted(None, Pair::Advertised, Asking::Reaches));
+    assert!(!hinted(Some(Mode::WorkspaceWrite), Pair::Advertised, Asking::Reaches));
+    assert!(!hinted(wider, Pair::Absent, Asking::Reaches));
+    assert!(!hinted(wider, Pair::Advertised, Asking::Nobody));
+}
+
 fn told(failed: Failure) -> String {
     failure(&failed, STANDING)
 }
@@ -148,6 +311,7 @@ fn arguments_that_are_not_valid_are_told() {
     let texts = document([
         ("cancelled", told(Failure::Cancelled { name: HOSTILE.into() })),
         ("no such tool", told(Failure::NoTool { name: HOSTILE.into(), tools: Tool::ALL.into() })),
+        ("no such job", told(Failure::NoJob { tool: Tool::BashKill, job: HOSTILE.into() })),
         ("no object", invalid(Tool::List, &[Violation::NoObject { found: "an array" }])),
         (
             "one of each",
@@ -162,6 +326,7 @@ fn arguments_that_are_not_valid_are_told() {
                     Violation::Same,
                     Violation::Range { key: Key::Offset, most: None },
                     Violation::Range { key: Key::Limit, most: Some(2_000) },
+                    Violation::NotPositive { key: Key::TimeoutMs },
                     Violation::NoMode { key: Key::SandboxPermissions },
                 ],
             ),
@@ -288,6 +453,24 @@ fn a_wider_mode_that_is_not_given_is_told() {
         ]
         .map(|why| told_with_code(Error::Escalation(why))),
     );
+    assert_snapshot!(texts);
+}
+
+#[test]
+fn what_keeps_a_command_from_running_is_told() {
+    let refused = |error| {
+        let failed = Failure::Refused { tool: Tool::Bash, path: "a\n".into(), error };
+        (failed.code().to_string(), told(failed))
+    };
+    let failed = |kind| Error::Failed { op: Op::Run, path: "/ws/a".into(), kind, source: None };
+    let texts = document([
+        refused(failed(ErrorKind::Cancelled)),
+        refused(failed(ErrorKind::NotFound)),
+        refused(failed(ErrorKind::Denied)),
+        refused(Error::Unavailable { required: Enforcement::Checked, source: None }),
+        refused(Error::WorkspaceMoved { path: "/ws".into() }),
+        refused(Error::Escalation(Unescalated::Rejected)),
+    ]);
     assert_snapshot!(texts);
 }
 

@@ -76,7 +76,7 @@ fn without_a_name_all_tools_are_told() {
     let told = run(&stage(), &["tool"], "");
     let tools: Value = serde_json::from_str(&told.out).unwrap();
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(names, ["read", "write", "edit", "list"]);
+    assert_eq!(names, ["read", "write", "edit", "list", "bash"]);
     for tool in tools.as_array().unwrap() {
         assert_eq!(tool["parameters"]["type"], "object");
     }
