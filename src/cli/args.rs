@@ -1,5 +1,6 @@
 //! What a person types.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
@@ -15,6 +16,10 @@ Exit codes:
   2  the command line is wrong
   3  denied by the policy; nothing was changed
   4  something is there that was to be left as it is, or it changed meanwhile
+exec ends as its command does, 128 above the signal if one killed it, and else with:
+  125  it cannot be held to the policy
+  126  it cannot be executed
+  127  there is no such program
 
 Set RINGFENCE_LOG (for example to `info`) to see decisions and outcomes on standard error.";
 
@@ -62,8 +67,37 @@ pub(super) enum Command {
         /// The tool; without, print all of them with their schemas
         name: Option<String>,
     },
+    /// Run a command that can change no more than the policy allows
+    ///
+    /// It begins in the current directory, with the standard streams of this process, and this
+    /// process ends as it does. Nothing else is printed.
+    Exec(ExecCommand),
     /// Say which boundaries this host offers, and why not stronger ones
     Doctor,
+}
+
+/// A command to run, and what is taken from it beside what the mode takes.
+#[derive(Debug, clap::Args)]
+pub(super) struct ExecCommand {
+    /// Which network it has [default: that of this machine]
+    #[arg(long, value_name = "WHICH")]
+    pub(super) net: Option<Net>,
+    /// What it may not change all the same, relative to the workspace; can be given more than once
+    #[arg(long, value_name = "PATH")]
+    pub(super) protect: Vec<PathBuf>,
+    /// Say what it would be held to, and run nothing
+    #[arg(long)]
+    pub(super) explain: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "CMD", required_unless_present = "explain")]
+    pub(super) command: Vec<OsString>,
+}
+
+/// Which network a command has.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Net {
+    /// None
+    None,
 }
 
 #[derive(Debug, Subcommand)]
@@ -153,10 +187,16 @@ impl Args {
     }
 
     fn check(&self) -> Result<(), clap::Error> {
-        if self.require.is_none() || self.mode != Mode::DangerFullAccess {
-            return Ok(());
-        }
-        let text = "--require cannot be held by --mode danger-full-access, which has no boundary";
+        let held = match &self.command {
+            _ if self.mode != Mode::DangerFullAccess => None,
+            _ if self.require.is_some() => Some("--require"),
+            Command::Exec(exec) if exec.net.is_some() => Some("--net"),
+            Command::Exec(exec) if !exec.protect.is_empty() => Some("--protect"),
+            Command::Exec(_) | Command::File(_) | Command::Tool { .. } | Command::Doctor => None,
+        };
+        let Some(held) = held else { return Ok(()) };
+        let text =
+            format!("{held} cannot be held by --mode danger-full-access, which has no boundary");
         Err(Self::command().error(clap::error::ErrorKind::ArgumentConflict, text))
     }
 }
@@ -309,6 +349,23 @@ mod tests {
             parse("ringfence read a --mode read-only --require checked").unwrap().check().is_ok()
         );
         assert!(parse("ringfence rm -r -d a").is_err());
+    }
+
+    #[test]
+    fn a_command_to_run_stands_behind_two_dashes_and_is_left_alone() {
+        let line = "ringfence exec --net none --protect .git --protect a/b -- ls --mode -- x";
+        let Command::Exec(exec) = parse(line).unwrap().command else { panic!("exec") };
+        assert_eq!(exec.command, ["ls", "--mode", "--", "x"]);
+        assert_eq!(exec.protect, [PathBuf::from(".git"), "a/b".into()]);
+        assert!(exec.net.is_some());
+        for line in ["ringfence exec", "ringfence exec ls", "ringfence exec --net all -- ls"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+        assert!(parse("ringfence exec --explain").is_ok(), "nothing is run");
+        for option in ["--net none", "--protect a"] {
+            let line = format!("ringfence --mode danger-full-access exec {option} -- ls");
+            assert!(parse(&line).unwrap().check().is_err(), "{line}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod args;
 mod doctor;
+mod exec;
 mod render;
 mod terminal;
 mod tool;
@@ -36,6 +37,10 @@ impl From<Error> for Failure {
 /// Does what `args` ask for.
 pub(crate) fn run(args: Args) -> ExitCode {
     let renderer = Renderer { json: args.json };
+    let exit_code = match &args.command {
+        Command::Exec(_) => exec::exit_code,
+        Command::File(_) | Command::Tool { .. } | Command::Doctor => exit_code,
+    };
     match attempt(args, renderer) {
         Ok(code) => code,
         // Whoever read the output has seen enough of it.
@@ -65,6 +70,7 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
             }
             return tool::call(&builder.build()?, &name, args.json);
         }
+        Command::Exec(command) => return exec::run(builder, command, renderer),
         Command::Doctor => {
             // Looking takes no fence, and the workspace is found as any command finds it.
             let session = builder.mode(Mode::ReadOnly).build()?;

@@ -108,7 +108,7 @@ fn warn(path: &Path, receipt: &Receipt, assurance: Option<&Assurance>) {
 }
 
 /// Says something to a person, on a line of standard error.
-fn tell(what: &str) {
+pub(super) fn tell(what: &str) {
     // There is nowhere left to say that standard error is closed.
     drop(writeln!(io::stderr(), "ringfence: {what}"));
 }
