@@ -1,5 +1,6 @@
 //! The `ringfence` binary as a process: what it prints, how it ends, and what it leaves alone.
 
+mod exec;
 mod tool;
 
 use std::io::Write as _;

@@ -7,6 +7,7 @@ mod base;
 mod child;
 mod fences;
 mod host;
+mod runners;
 mod sessions;
 mod snapshot;
 mod told;
@@ -20,6 +21,7 @@ pub(crate) use fences::{
     FenceKind, each_fence, each_fence_on, fence_on, fences_on, offered, open_fence, open_fence_with,
 };
 pub(crate) use host::{LeftOut, Needs, is_root, memory, report, say};
+pub(crate) use runners::runs_commands;
 pub(crate) use sessions::{builder_in, each_session_on, session_in};
 pub(crate) use snapshot::{Effect, NodeKind, Snapshot};
 pub(crate) use told::{told_by, told_in_full_by};

@@ -2,6 +2,7 @@
 
 mod answers;
 mod arguments;
+mod bash;
 mod escalation;
 mod large;
 mod observation;

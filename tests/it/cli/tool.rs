@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{DENIED, FAILED, Run, run, stage};
+use crate::support::runs_commands;
 
 fn called(stage: &crate::support::Stage, name: &str, arguments: &Value, more: &[&str]) -> Run {
     let line = [&["tool", name], more].concat();
@@ -29,6 +30,27 @@ fn a_tool_is_called_with_what_standard_input_gives() {
     assert_eq!(Run::json(&read.out)["value"]["lines"], json!([{ "number": 1, "text": "3" }]));
     let list = called(&stage, "list", &json!({ "path": "d" }), &[]);
     assert!(list.out.contains('n'), "{list:?}");
+}
+
+#[test]
+fn a_command_is_run_as_an_agent_runs_it() {
+    if !runs_commands() {
+        return;
+    }
+    let stage = stage();
+    let bash = |command: &str| json!({ "command": command, "description": "a test" });
+    let made = called(&stage, "bash", &bash("echo x > n; echo out; exit 3"), &[]);
+    assert_eq!((made.code(), made.out.as_str()), (0, "out\n[exit code 3]\n"), "{made:?}");
+    assert!(stage.root().join("n").is_file());
+
+    let before = stage.snapshot();
+    let denied = called(&stage, "bash", &bash("echo x > ../n"), &["--json"]);
+    let answer = Run::json(&denied.out);
+    assert_eq!((denied.code(), &answer["is_error"]), (0, &json!(false)), "{answer}");
+    assert_eq!(answer["value"]["sandbox"]["denied"], true, "{answer}");
+    let job = called(&stage, "bash_output", &json!({ "job": "1" }), &["--json"]);
+    assert_eq!(Run::json(&job.out)["value"]["code"], "INVALID_ARGS", "no call outlives this one");
+    stage.assert_unchanged(&before);
 }
 
 #[test]
