@@ -32,6 +32,9 @@ pub enum ErrorKind {
     /// The path leads outside its root, or would on the way. Never folded into another kind.
     #[error("it leads outside the root")]
     Escape,
+    /// A protected place would be changed, moved or removed.
+    #[error("it is protected, or on the way to a protected place")]
+    Protected,
     /// The path is not one that a fence takes: empty, absolute, with `..`, NUL or a trailing slash.
     #[error("it is not a relative path of plain names")]
     InvalidPath,

@@ -23,6 +23,7 @@ mod own_process;
 mod path;
 mod pending;
 pub mod process;
+mod protect;
 mod resolve;
 mod roots;
 mod stat;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::dir::Dir;
 use crate::error::{ErrorKind, Fault, Result};
+use crate::path::RootedPath;
 use crate::stat::{FileId, TargetKey};
 
 /// The canonical directories a policy may write under: no root inside another, never empty (a
@@ -13,7 +14,10 @@ use crate::stat::{FileId, TargetKey};
 /// Each is held open by descriptor. The file fence, the Landlock ruleset and every runner are made
 /// from this one value, so they cannot drift apart.
 #[derive(Clone, Debug)]
-pub struct Roots(Arc<[Root]>);
+pub struct Roots {
+    all: Arc<[Root]>,
+    protected: Arc<[RootedPath]>,
+}
 
 /// One root: a directory that is held open.
 #[derive(Debug)]
@@ -61,16 +65,31 @@ impl Roots {
         if outermost.is_empty() {
             return Err(Fault::new(ErrorKind::InvalidPath).at("open the root", ""));
         }
-        Ok(Self(outermost.into()))
+        Ok(Self { all: outermost.into(), protected: Arc::default() })
     }
 
     /// The roots, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Root> {
-        self.0.iter()
+        self.all.iter()
+    }
+
+    /// The same roots with these places in them protected, and no others: no fence on them makes a
+    /// change that would alter, move or remove one of the places or anything beneath it, nor one by
+    /// which something could come to be there, while it is missing too. Directories on the way to a
+    /// missing place can be made, and removed. Where symlinks lead on the way is looked up anew for
+    /// each change, and each of them stays as it is as well.
+    #[must_use]
+    pub fn protecting(self, places: impl IntoIterator<Item = RootedPath>) -> Self {
+        Self { protected: places.into_iter().collect(), ..self }
+    }
+
+    /// The places that are protected.
+    pub fn protected(&self) -> &[RootedPath] {
+        &self.protected
     }
 
     pub(crate) fn get(&self, id: RootId) -> Option<&Root> {
-        self.0.get(id.0)
+        self.all.get(id.0)
     }
 }
 

@@ -188,6 +188,34 @@ fn nothing_follows_a_parent_that_is_moved_out_between_resolving_and_acting() {
 }
 
 #[test]
+fn a_way_that_others_make_after_it_was_looked_for_leads_to_no_protected_place() {
+    let beneath = |path| Mutation::Write {
+        path: at(path),
+        contents: b"new".to_vec(),
+        when: Precondition::None,
+        parents: Parents::Create,
+    };
+    for mutation in [
+        beneath("way/kept/file"),
+        beneath("way/kept/sub/file"),
+        Mutation::CreateDir { path: at("way/kept"), parents: Parents::Create },
+        Mutation::CreateDir { path: at("way/kept/sub"), parents: Parents::Create },
+    ] {
+        let mut stage = Stage::new();
+        stage.roots = stage.roots.protecting([at("way/kept")]);
+        let way = stage.path("ws/way");
+        let fence = stage.fence(move |place| {
+            fs::create_dir_all(&way).unwrap();
+            place
+        });
+        let shown = format!("{mutation:?}");
+        let error = fence.apply(mutation, &Terms::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protected, "{shown}: {error:?}");
+        assert!(stage.path("ws/way").exists() && !stage.path("ws/way/kept").exists(), "{shown}");
+    }
+}
+
+#[test]
 fn a_panic_in_a_change_refuses_every_later_change() {
     let stage = Stage::new();
     let fence = stage.fence(|_| panic!("a bug"));

@@ -7,6 +7,7 @@ use super::{Act, MOST_ATTEMPTS, of_directory};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Effect, Parents, Receipt};
 use crate::path::{LinkText, RootedPath};
+use crate::protect::Touch;
 use crate::resolve::{Anchor, Place, Scope, Trail};
 use crate::roots::Root;
 use crate::stat::{Follow, Kind, TargetKey};
@@ -27,6 +28,7 @@ pub(super) fn dir(act: &Act<'_>, path: &RootedPath, parents: Parents) -> Result<
         };
         let made = act.make_parents(&mut anchor, parents);
         made.map_err(|fault| act.judge(root, &anchor.dir, fault))?;
+        act.spare(&anchor, Touch::MakeDir)?;
         let Anchor { dir, leaf, .. } = &anchor;
         let (effect, seen) = match act.held.resolver.rules().look(dir, leaf)? {
             Some(meta) if meta.kind == Kind::Dir => (Effect::Unchanged, Some(meta)),
@@ -53,6 +55,7 @@ pub(super) fn dir(act: &Act<'_>, path: &RootedPath, parents: Parents) -> Result<
 
 pub(super) fn symlink(act: &Act<'_>, path: &RootedPath, text: &LinkText) -> Result<Receipt, Fault> {
     let (root, anchor) = act.pin_entry(path)?;
+    act.spare(&anchor, Touch::Replace)?;
     let Anchor { dir, leaf, .. } = &anchor;
     Fault::new(ErrorKind::AlreadyExists).unless(dir.look(leaf)?.is_none())?;
     stays_beneath(act, root, &anchor, path.path.as_path(), text.as_path())?;

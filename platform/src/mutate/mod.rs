@@ -19,6 +19,7 @@ use crate::held::Held;
 use crate::locks::Lock;
 use crate::mutation::{Cas, Durability, Effect, Mutation, Parents, Precondition, Receipt, Terms};
 use crate::path::{Name, RootedPath};
+use crate::protect::Touch;
 use crate::resolve::{Anchor, Place, Trail};
 use crate::roots::Root;
 use crate::stat::{FileId, Stamp, TargetKey};
@@ -98,13 +99,22 @@ impl<'a> Act<'a> {
         if anchor.missing.is_empty() {
             return Ok((root, anchor));
         }
+        self.spare(&anchor, Touch::Replace)?;
         Err(Fault::new(ErrorKind::NotFound))
+    }
+
+    /// Fails if a protected place would be touched by a change of the entry.
+    fn spare(&self, anchor: &Anchor, touch: Touch) -> Result<(), Fault> {
+        self.held.spare(&anchor.dir, &anchor.names().collect::<Vec<_>>(), touch)
     }
 
     /// Makes the missing directories of `anchor` if that was asked for.
     fn make_parents(&self, anchor: &mut Anchor, parents: Parents) -> Result<(), Fault> {
+        self.spare(anchor, Touch::MakeDir)?;
         may_make_parents(anchor, parents)?;
         for name in anchor.missing.drain(..) {
+            // Another change may have made a part of the way to a protected place since.
+            self.held.spare(&anchor.dir, &[&name], Touch::MakeDir)?;
             match anchor.dir.make_dir(&name) {
                 Ok(()) => self.parents_created.update(|made| made + 1),
                 Err(fault) if fault.kind == ErrorKind::AlreadyExists => {}

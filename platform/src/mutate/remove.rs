@@ -5,6 +5,7 @@ use crate::dir::{Dir, Hold, mount_id};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Effect, Receipt, Removal};
 use crate::path::{Name, RootedPath};
+use crate::protect::Touch;
 use crate::resolve::Anchor;
 use crate::stat::{FileId, Kind};
 
@@ -19,6 +20,7 @@ pub(super) fn remove(act: &Act<'_>, path: &RootedPath, what: Removal) -> Result<
         if lock.waited && act.pin_entry(path)?.1.key()? != key {
             continue;
         }
+        act.spare(&anchor, Touch::Remove)?;
         let Anchor { dir, leaf, .. } = &anchor;
         let removed = match what {
             Removal::File => dir.unlink(leaf),

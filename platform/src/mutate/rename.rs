@@ -6,6 +6,7 @@ use crate::dir::{Dir, Old, Onto, Spot};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Effect, Precondition, Receipt};
 use crate::path::RootedPath;
+use crate::protect::Touch;
 use crate::stat::Kind;
 
 pub(super) fn rename(
@@ -58,6 +59,8 @@ fn on_both(
         if lock.waited && (now(first)?, now(second)?) != keys {
             continue;
         }
+        act.spare(&a, Touch::Replace)?;
+        act.spare(&b, Touch::Replace).map_err(of_second)?;
         let judge = |fault| match act.judge(root, &a.dir, fault) {
             fault if fault.kind == ErrorKind::Escape => fault,
             fault => of_directory(act.judge(other_root, &b.dir, fault)),

@@ -10,6 +10,7 @@ use crate::dir::{Carried, Meta, Old, Onto, shed_acl};
 use crate::error::{ErrorKind, Fault};
 use crate::mutation::{Cas, Durability, Effect, Parents, Precondition, Receipt};
 use crate::path::RootedPath;
+use crate::protect::Touch;
 use crate::resolve::{Anchor, Place, Trail};
 use crate::stat::{Follow, Kind, Stamp, TargetKey};
 
@@ -85,9 +86,10 @@ impl Write<'_> {
         Ok(anchor.place())
     }
 
-    /// Fails if a file cannot be where `found` is, if that is not the place that was asked for, or
+    /// Fails if that place is protected, if a file cannot be where `found` is, if that is not the place that was asked for, or
     /// if nothing is there and a version is expected.
     fn admit(&self, anchor: &Anchor, found: Option<Meta>) -> Result<(), Fault> {
+        self.act.spare(anchor, Touch::Replace)?;
         let can_be_file = found.is_none_or(|meta| meta.kind == Kind::File);
         Fault::new(ErrorKind::WrongKind).unless(can_be_file && !anchor.must_be_dir)?;
         let is_there = self.act.terms.at.is_none() || self.act.terms.at == anchor.place();

@@ -30,12 +30,14 @@ pub(crate) struct Walk(pub(crate) Rules);
 impl Walk {
     /// Goes down `path`, all of whose components are directories or links to such, after `links`
     /// have been followed already. Gives the deepest directory that exists, how many levels it is
-    /// below the root by the way it was come to, and the names below it that do not exist.
-    fn descend(
+    /// below the root by the way it was come to, and the names below it that do not exist. Each
+    /// entry on the way, those of links too, is told to `passing` before it is looked at.
+    pub(crate) fn descend(
         &self,
         root: &Root,
         path: &Path,
         mut links: usize,
+        mut passing: impl FnMut(&Dir, &Name) -> Result<(), Fault>,
     ) -> Result<(Dir, usize, Vec<Name>), Fault> {
         let (mut dir, mut depth) = (root.dir.again(Hold::Place)?, 0_usize);
         let is_free = self.0.scope == Scope::Ambient;
@@ -52,6 +54,7 @@ impl Walk {
                 _ => {}
             }
             let name = Name::new(&step).ok_or_else(|| Fault::new(ErrorKind::InvalidPath))?;
+            passing(&dir, &name)?;
             match dir.enter(&name, Hold::Place) {
                 Ok(down) => {
                     self.0.crosses_nothing(&dir, &down, "")?;
@@ -90,7 +93,7 @@ impl Resolve for Walk {
     fn pin(&self, root: &Root, trail: &Trail, hold: Hold) -> Result<Place, Fault> {
         let last = trail.last();
         let parent = last.as_ref().map_or(trail.path.as_path(), |last| last.parent);
-        let (there, depth, missing) = self.descend(root, parent, trail.links)?;
+        let (there, depth, missing) = self.descend(root, parent, trail.links, |_, _| Ok(()))?;
         let may_lack = trail.links == 0 && last.is_some();
         Fault::found(Errno::NOENT).unless(may_lack || missing.is_empty())?;
         let dir = if hold == Hold::Place { there } else { there.again(hold)? };
