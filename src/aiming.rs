@@ -94,7 +94,12 @@ impl Aiming<'_> {
 
     /// What a failure of the fence means for the path that it is about.
     pub(crate) fn refused(&self, targets: &[Target], error: platform::Error) -> Error {
-        target::failed(self.op, culprit(targets, &error), error)
+        let path = culprit(targets, &error);
+        if error.kind() == ErrorKind::Protected {
+            self.denied(path, Layer::Protected)
+        } else {
+            target::failed(self.op, path, error)
+        }
     }
 
     /// What it means that a change cannot even be asked for: an absolute text of a symlink is
@@ -277,7 +282,7 @@ mod tests {
     fn a_link_that_leads_elsewhere_at_each_look_is_aimed_at_eight_times_more() {
         let scene = Scene::new();
         let required = Required { at_least: Enforcement::Checked, kind: None };
-        let areas = Areas::open(WORKSPACE, &scene.workspace, &TempAreas::none(), required);
+        let areas = Areas::open(WORKSPACE, &scene.workspace, &TempAreas::none(), required, &[]);
         let bounds = Bounds::of(Mode::WorkspaceWrite, areas.unwrap()).unwrap();
         let offers = platform::survey(bounds.roots().unwrap(), Options::default());
         let fences: Vec<_> = offers.filter_map(|offer| offer.fence.ok()).collect();

@@ -183,9 +183,11 @@ impl<'a> Denied<'a> {
         };
         let reason = match by {
             Layer::Mode => "mode",
-            Layer::Roots | Layer::LinkText | Layer::Resolution(_) | Layer::Confinement(_) => {
-                "containment"
-            }
+            Layer::Roots
+            | Layer::Protected
+            | Layer::LinkText
+            | Layer::Resolution(_)
+            | Layer::Confinement(_) => "containment",
         };
         Self {
             reason: Some(reason),

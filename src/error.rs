@@ -216,6 +216,7 @@ impl fmt::Display for Denial {
                 f.write_str("it is a writable root itself")
             }
             Layer::Roots => f.write_str("no writable root contains it"),
+            Layer::Protected => f.write_str("it is protected, or on the way to a protected place"),
             Layer::LinkText => f.write_str("a symlink with an absolute text is made in no mode"),
             Layer::Resolution(_) => {
                 write!(f, "the fence ({by}) found that it leads out of the writable roots")
@@ -235,6 +236,8 @@ pub enum Layer {
     Mode,
     /// The set of writable roots, of which none is there.
     Roots,
+    /// The fence, which leaves a protected place as it is.
+    Protected,
     /// Nobody: a symlink with such a text is made in no mode.
     LinkText,
     /// The fence, while it resolved the path.
@@ -248,6 +251,7 @@ impl fmt::Display for Layer {
         match self {
             Self::Mode => f.pad("mode"),
             Self::Roots => f.pad("roots"),
+            Self::Protected => f.pad("protected"),
             Self::LinkText => f.pad("link_text"),
             Self::Resolution(resolution) => resolution.fmt(f),
             Self::Confinement(confinement) => confinement.fmt(f),
@@ -532,7 +536,7 @@ impl Unescalated {
 
 fn failed(op: Op, kind: ErrorKind, not_empty: bool) -> Code {
     match kind {
-        ErrorKind::Escape => Code::FsSandboxDenied,
+        ErrorKind::Escape | ErrorKind::Protected => Code::FsSandboxDenied,
         ErrorKind::InvalidPath | ErrorKind::NotFound => Code::FsNotFound,
         ErrorKind::AlreadyExists => Code::FsNotObserved,
         ErrorKind::Stale => Code::FsStaleVersion,
@@ -572,6 +576,7 @@ fn reason(kind: ErrorKind) -> Reason {
         ErrorKind::Busy => Reason::Busy,
         ErrorKind::Unsupported => Reason::Unsupported,
         ErrorKind::Escape
+        | ErrorKind::Protected
         | ErrorKind::InvalidPath
         | ErrorKind::NotFound
         | ErrorKind::AlreadyExists
@@ -612,6 +617,7 @@ mod tests {
     fn every_kind_of_failure_has_its_code() {
         for (kind, expected) in [
             (ErrorKind::Escape, Code::FsSandboxDenied),
+            (ErrorKind::Protected, Code::FsSandboxDenied),
             (ErrorKind::InvalidPath, Code::FsNotFound),
             (ErrorKind::NotFound, Code::FsNotFound),
             (ErrorKind::AlreadyExists, Code::FsNotObserved),

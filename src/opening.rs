@@ -53,6 +53,15 @@ impl SessionBuilder {
         self
     }
 
+    /// As [`Settings::protected_subpaths`].
+    pub fn protected_subpaths<P: Into<PathBuf>>(
+        mut self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Self {
+        self.settings = self.settings.protected_subpaths(paths);
+        self
+    }
+
     #[doc(hidden)]
     /// As [`Settings::exactly`].
     pub fn exactly(mut self, resolution: Resolution, confinement: Confinement) -> Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::ArcSwapOption;
-use ringfence_platform::Durability;
+use ringfence_platform::{Durability, RelPath};
 
 use crate::audit;
 use crate::error::{Error, Result};
@@ -34,6 +34,7 @@ pub(crate) struct Standing {
     pub(crate) shell: Shell,
     temps: TempAreas,
     required: Required,
+    protected: Vec<RelPath>,
 }
 
 impl PolicyService {
@@ -44,7 +45,7 @@ impl PolicyService {
     ///
     /// [`Code::PolicyInvalid`](crate::Code::PolicyInvalid) as
     /// [`writable_roots`](crate::writable_roots), if the working directory is `/` and nothing else
-    /// was said, or if a text may have no byte;
+    /// was said, if a text may have no byte, or if a protected place is none beneath the workspace;
     /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the host cannot give the
     /// required enforcement.
     pub fn load(settings: Settings) -> Result<Arc<Self>> {
@@ -99,12 +100,13 @@ impl PolicyService {
 impl Standing {
     fn load(settings: Settings) -> Result<Self> {
         settings.check()?;
+        let protected = settings.protected()?;
         let workspace: PathBuf = settings.workspace_root()?;
         let shell = Shell::of(&settings);
         let Settings { mode, temps, durability, max_text_bytes, required, .. } = settings;
-        let areas = Areas::open(WORKSPACE, &workspace, &temps, required)?;
+        let areas = Areas::open(WORKSPACE, &workspace, &temps, required, &protected)?;
         areas.held_as_required(mode)?;
-        Ok(Self { mode, areas, durability, max_text_bytes, shell, temps, required })
+        Ok(Self { mode, areas, durability, max_text_bytes, shell, temps, required, protected })
     }
 
     /// The directories around the working directory of a session.
@@ -113,7 +115,8 @@ impl Standing {
             let (setting, expected) = (SESSION_DIRECTORY, "an absolute path");
             return Err(Error::PolicyInvalid { setting, expected, found: cwd.to_owned() });
         }
-        Areas::open(SESSION_DIRECTORY, cwd, &self.temps, self.required)
+        let (temps, required, protected) = (&self.temps, self.required, &self.protected);
+        Areas::open(SESSION_DIRECTORY, cwd, temps, required, protected)
     }
 
     fn settled(&self) -> audit::Settled<'_> {

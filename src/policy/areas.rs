@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use ringfence_platform::{
-    self as platform, Confinement, Enforcement, Fence, Follow, Options, Resolution, Root, Roots,
-    TargetKey,
+    self as platform, Confinement, Enforcement, Fence, Follow, Options, RelPath, Resolution, Root,
+    RootedPath, Roots, TargetKey,
 };
 
 use super::roots::{self, TempAreas};
@@ -28,6 +28,8 @@ pub(crate) struct Required {
 pub(crate) struct Areas {
     /// The workspace first. Some may lie in others.
     places: Vec<Place>,
+    /// Beneath the workspace.
+    protected: Vec<RelPath>,
     required: Required,
     reader: ReadOnly,
     set: ArcSwap<Set>,
@@ -54,38 +56,60 @@ pub(crate) struct Set {
 
 impl Areas {
     /// Opens the areas around `workspace`, or shares them with whoever holds the same ones: then
-    /// there is one fence, and one confined thread, for all. `setting` is what names the workspace.
+    /// there is one fence, and one confined thread, for all. `setting` is what names the workspace,
+    /// and `protected` what stays as it is beneath that. What is missing of it is told.
     pub(crate) fn open(
         setting: &'static str,
         workspace: &Path,
         temps: &TempAreas,
         required: Required,
+        protected: &[RelPath],
+    ) -> Result<Arc<Self>> {
+        let areas = Self::shared(setting, workspace, temps, required, protected)?;
+        areas.tell_what_is_missing();
+        Ok(areas)
+    }
+
+    fn shared(
+        setting: &'static str,
+        workspace: &Path,
+        temps: &TempAreas,
+        required: Required,
+        protected: &[RelPath],
     ) -> Result<Arc<Self>> {
         let opened = roots::areas(setting, workspace, temps)?;
         let places: Vec<_> = opened.iter().map(Place::of).collect();
         let Some(mut held) = held_in_this_process() else {
-            return Self::new(opened, places, required).map(Arc::new);
+            return Self::new(opened, places, required, protected).map(Arc::new);
         };
         held.retain(|areas| areas.strong_count() > 0);
         let mut all = held.iter().filter_map(Weak::upgrade);
         // Of a set that has lost an area since, nobody who opens it anew is to know.
-        let same = all
-            .find(|areas| areas.places == places && areas.required == required && areas.is_whole());
+        let same = all.find(|areas| {
+            let is_same = areas.places == places && areas.protected == protected;
+            is_same && areas.required == required && areas.is_whole()
+        });
         if let Some(same) = same
             && same.is_as_proved()?
         {
             return Ok(same);
         }
-        let areas = Arc::new(Self::new(opened, places, required)?);
+        let areas = Arc::new(Self::new(opened, places, required, protected)?);
         held.push(Arc::downgrade(&areas));
         Ok(areas)
     }
 
-    fn new(opened: Vec<Root>, places: Vec<Place>, required: Required) -> Result<Self> {
-        let set = Set::new(opened, places.clone())?;
+    fn new(
+        opened: Vec<Root>,
+        places: Vec<Place>,
+        required: Required,
+        protected: &[RelPath],
+    ) -> Result<Self> {
+        let set = Set::new(opened, places.clone(), protected)?;
         let reader = ReadOnly::open().map_err(|source| required.missed(Some(source)))?;
         let (set, ambient) = (ArcSwap::from_pointee(set), Mutex::new(None));
-        Ok(Self { places, required, reader, set, moved: AtomicBool::new(false), ambient })
+        let (protected, moved) = (protected.to_vec(), AtomicBool::new(false));
+        Ok(Self { places, protected, required, reader, set, moved, ambient })
     }
 
     /// The canonical workspace, as it was called when it was opened.
@@ -116,7 +140,7 @@ impl Areas {
         if set.places.iter().skip(1).all(|place| place.is_there(&self.reader)) {
             return Ok(set);
         }
-        let smaller = Arc::new(set.without_lost(&self.reader)?);
+        let smaller = Arc::new(set.without_lost(&self.reader, &self.protected)?);
         self.set.store(Arc::clone(&smaller));
         Ok(smaller)
     }
@@ -163,6 +187,16 @@ impl Areas {
         self.places.iter().any(|place| place.path == path)
     }
 
+    /// What is not there is protected too, and is most likely a mistake.
+    fn tell_what_is_missing(&self) {
+        for path in self.protected.iter().map(|path| self.workspace().join(path.as_path())) {
+            let seen = self.reader.stat(&path, Follow::Yes);
+            if seen.is_err() || seen.is_ok_and(|seen| seen.found.is_none()) {
+                tracing::warn!(?path, "a protected place is missing");
+            }
+        }
+    }
+
     /// Whether a fence that is put up now holds what the one that is held was seen to hold: what a
     /// host gives can have changed since, by a mount for example.
     fn is_as_proved(&self) -> Result<bool> {
@@ -195,12 +229,13 @@ impl Place {
 }
 
 impl Set {
-    fn new(opened: Vec<Root>, places: Vec<Place>) -> Result<Self> {
+    fn new(opened: Vec<Root>, places: Vec<Place>, protected: &[RelPath]) -> Result<Self> {
         let roots = Roots::new(opened).map_err(roots::failed)?;
+        let roots = protecting(roots, &places[0].path, protected)?;
         Ok(Self { roots, places, fence: Mutex::new(None) })
     }
 
-    fn without_lost(&self, reader: &ReadOnly) -> Result<Self> {
+    fn without_lost(&self, reader: &ReadOnly, protected: &[RelPath]) -> Result<Self> {
         let (mut opened, mut places) = (Vec::new(), Vec::new());
         for place in &self.places {
             let again = place.is_there(reader).then(|| Root::open(&place.path));
@@ -214,7 +249,7 @@ impl Set {
                 }
             }
         }
-        Self::new(opened, places)
+        Self::new(opened, places, protected)
     }
 
     /// Whether `key` is one of the directories and no root: it lies within another, so that the
@@ -249,6 +284,21 @@ impl Required {
     fn missed(self, source: Option<platform::Error>) -> Error {
         Error::Unavailable { required: self.at_least, source }
     }
+}
+
+/// `roots`, of which one is `workspace` or has it within, with these places in that protected.
+fn protecting(roots: Roots, workspace: &Path, protected: &[RelPath]) -> Result<Roots> {
+    let above = roots.iter().find(|root| workspace.starts_with(root.path()));
+    let Some(root) = above else {
+        return Err(Error::WorkspaceMoved { path: workspace.to_owned() });
+    };
+    let rooted = |path: &RelPath| {
+        let path = workspace.join(path.as_path());
+        let beneath = path.strip_prefix(root.path()).unwrap_or(&path);
+        RelPath::new(beneath).map(|beneath| RootedPath::new(root.id(), beneath))
+    };
+    let places: platform::Result<Vec<_>> = protected.iter().map(rooted).collect();
+    Ok(roots.clone().protecting(places.map_err(roots::failed)?))
 }
 
 /// What `slot` holds, opened first if it is empty.

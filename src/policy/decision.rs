@@ -41,7 +41,7 @@ impl Policy {
     /// As [`writable_roots`](crate::writable_roots).
     pub fn load(mode: Mode, workspace: &Path, temps: &TempAreas) -> Result<Self> {
         let required = Required { at_least: Enforcement::Checked, kind: None };
-        Self::resolve(mode, Areas::open(WORKSPACE, workspace, temps, required)?)
+        Self::resolve(mode, Areas::open(WORKSPACE, workspace, temps, required, &[])?)
     }
 
     /// The policy of `mode` on these areas, now.

@@ -66,13 +66,17 @@ impl Grant {
         })
     }
 
-    /// The same open directories, not merely equal paths; without a set, no fence at all.
+    /// The same open directories, not merely equal paths, and the same places protected in them;
+    /// without a set, no fence at all.
     fn is_for(&self, fence: &dyn Fence) -> bool {
         match &self.roots {
-            Some(roots) => roots
-                .iter()
-                .map(std::ptr::from_ref)
-                .eq(fence.roots().iter().map(std::ptr::from_ref)),
+            Some(roots) => {
+                roots
+                    .iter()
+                    .map(std::ptr::from_ref)
+                    .eq(fence.roots().iter().map(std::ptr::from_ref))
+                    && roots.protected() == fence.roots().protected()
+            }
             None => {
                 self.mode == Mode::DangerFullAccess
                     && fence.assurance().level == Enforcement::Unfenced

@@ -1,9 +1,9 @@
 //! What an operator says of the policy.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use ringfence_platform::process::Runner;
-use ringfence_platform::{Confinement, Durability, Enforcement, Resolution};
+use ringfence_platform::process::{Runner, ShellEnforcement};
+use ringfence_platform::{Confinement, Durability, Enforcement, RelPath, Resolution};
 use serde_json::{Map, Value};
 
 use super::areas::Required;
@@ -26,6 +26,9 @@ pub struct Settings {
     pub(crate) shell_limits: ShellLimits,
     /// This runner and no other.
     pub(crate) runner: Option<Runner>,
+    protected: Vec<PathBuf>,
+    pub(crate) protect_metadata: bool,
+    pub(crate) enforcement: ShellEnforcement,
 }
 
 impl Default for Settings {
@@ -39,6 +42,9 @@ impl Default for Settings {
             required: Required { at_least: Enforcement::Checked, kind: None },
             shell_limits: ShellLimits::default(),
             runner: None,
+            protected: Vec::new(),
+            protect_metadata: false,
+            enforcement: ShellEnforcement::default(),
         }
     }
 }
@@ -91,6 +97,34 @@ impl Settings {
         self
     }
 
+    /// The places beneath the workspace that workspace-write leaves as they are, each by a relative
+    /// path: what is there is not changed, moved or removed, nor is anything beneath it, and where
+    /// nothing is, nothing comes to be. The default is none.
+    ///
+    /// A path is normalised by text, and must name a place beneath the workspace, or the settings
+    /// are not loaded. One that is missing then is told by a warning. The workspace of a session is
+    /// its working directory, if it has one of its own.
+    pub fn protected_subpaths<P: Into<PathBuf>>(
+        mut self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Self {
+        self.protected = paths.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Has commands run, where that can be had, so that they cannot change permissions, owners and
+    /// times outside either. The default is not to ask for it.
+    pub fn protect_metadata(mut self) -> Self {
+        self.protect_metadata = true;
+        self
+    }
+
+    /// How fully a command must be held. The default is [`ShellEnforcement::Partial`].
+    pub fn require_for_commands(mut self, at_least: ShellEnforcement) -> Self {
+        self.enforcement = at_least;
+        self
+    }
+
     #[doc(hidden)]
     /// This kind of fence and no other, though the host may offer a stronger one. For tests and
     /// diagnostics.
@@ -107,7 +141,8 @@ impl Settings {
         self
     }
 
-    /// Takes the settings from a configuration: `mode`, `workspace_root` and `required_level`.
+    /// Takes the settings from a configuration: `mode`, `workspace_root`, `required_level`,
+    /// `required_enforcement`, `protected_subpaths` and `protect_metadata`.
     ///
     /// # Errors
     ///
@@ -129,6 +164,16 @@ impl Settings {
                 "required_level" => match text.and_then(level) {
                     Some(level) => settings.require(level),
                     None => return Err(invalid("required_level", LEVELS, value)),
+                },
+                "required_enforcement" => match text.and_then(|text| text.parse().ok()) {
+                    Some(level) => settings.require_for_commands(level),
+                    None => return Err(invalid("required_enforcement", "partial or full", value)),
+                },
+                PROTECTED => settings.protected_subpaths(subpaths(value)?),
+                "protect_metadata" => match value.as_bool() {
+                    Some(true) => settings.protect_metadata(),
+                    Some(false) => Self { protect_metadata: false, ..settings },
+                    None => return Err(invalid("protect_metadata", "true or false", value)),
                 },
                 _ => return Err(invalid("setting", KEYS, &Value::from(key.as_str()))),
             };
@@ -154,6 +199,22 @@ impl Settings {
         Ok(())
     }
 
+    /// The protected places, each once and as it is spelled beneath the workspace.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PolicyInvalid`] for a path that names none.
+    pub(crate) fn protected(&self) -> Result<Vec<RelPath>> {
+        let mut places = Vec::new();
+        for path in &self.protected {
+            let place = subpath(path)?;
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        Ok(places)
+    }
+
     /// The workspace that is meant.
     pub(crate) fn workspace_root(&self) -> Result<PathBuf> {
         match &self.workspace {
@@ -165,11 +226,41 @@ impl Settings {
 
 const MODES: &str = "read-only, workspace-write or danger-full-access";
 const LEVELS: &str = "checked, kernel or confined";
-const KEYS: &str = "mode, workspace_root or required_level";
+const KEYS: &str = "mode, workspace_root, required_level, required_enforcement, \
+     protected_subpaths or protect_metadata";
+const PROTECTED: &str = "protected_subpaths";
+const SUBPATHS: &str = "relative paths of places beneath the workspace";
 
 fn level(text: &str) -> Option<Enforcement> {
     let levels = [Enforcement::Checked, Enforcement::Kernel, Enforcement::Confined];
     levels.into_iter().find(|level| level.to_string() == text)
+}
+
+fn subpaths(value: &Value) -> Result<Vec<PathBuf>> {
+    let Some(paths) = value.as_array() else { return Err(invalid(PROTECTED, SUBPATHS, value)) };
+    let subpath = |value: &Value| {
+        let path = value.as_str().ok_or_else(|| invalid(PROTECTED, SUBPATHS, value))?;
+        subpath(Path::new(path)).map(|place| place.as_path().to_owned())
+    };
+    paths.iter().map(subpath).collect()
+}
+
+/// The place that `path` names, once `.` and what `..` takes back are gone from it.
+fn subpath(path: &Path) -> Result<RelPath> {
+    let refuse =
+        || Error::PolicyInvalid { setting: PROTECTED, expected: SUBPATHS, found: path.to_owned() };
+    let mut place = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => place.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if place.pop() => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                return Err(refuse());
+            }
+        }
+    }
+    RelPath::new(place).map_err(|_| refuse())
 }
 
 fn invalid(setting: &'static str, expected: &'static str, found: &Value) -> Error {
@@ -223,11 +314,56 @@ mod tests {
             (json!({ "workspace_root": 1 }), ["workspace_root", "a path", "1"]),
             (json!({ "required_level": "unfenced" }), ["required_level", "kernel", "unfenced"]),
             (json!({ "modes": "read-only" }), ["setting", "workspace_root", "modes"]),
+            (json!({ "modes": 1 }), ["protected_subpaths", "protect_metadata", "modes"]),
+            (json!({ "required_enforcement": "none" }), ["required_enforcement", "full", "none"]),
+            (json!({ "required_enforcement": true }), ["required_enforcement", "full", "true"]),
+            (json!({ "protect_metadata": "yes" }), ["protect_metadata", "true or false", "yes"]),
+            (json!({ "protected_subpaths": "a" }), ["protected_subpaths", "relative", "a"]),
+            (json!({ "protected_subpaths": [1] }), ["protected_subpaths", "relative", "1"]),
+            (
+                json!({ "protected_subpaths": ["a", "/b"] }),
+                ["protected_subpaths", "relative", "/b"],
+            ),
         ] {
             let error = from(&configuration).unwrap_err();
             assert_eq!(error.code(), Code::PolicyInvalid);
             for part in named {
                 assert!(error.to_string().contains(part), "{error} names {part}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_asked_of_commands_is_kept_for_them() {
+        let configuration = json!({ "required_enforcement": "full", "protect_metadata": true });
+        let settings = from(&configuration).unwrap();
+        assert_eq!(settings.enforcement, ShellEnforcement::Full);
+        assert!(settings.protect_metadata);
+        let configuration = json!({ "required_enforcement": "partial", "protect_metadata": false });
+        for settings in [from(&configuration).unwrap(), Settings::default()] {
+            assert_eq!(settings.enforcement, ShellEnforcement::Partial);
+            assert!(!settings.protect_metadata);
+        }
+    }
+
+    #[test]
+    fn a_protected_place_is_named_once_and_without_detours() {
+        let paths = [".git/hooks", "./.git//hooks/.", ".git/hooks/", ".git/x/../hooks", "a"];
+        let settings = from(&json!({ "protected_subpaths": paths })).unwrap();
+        let places = [".git/hooks", "a"].map(|path| RelPath::new(path).unwrap());
+        assert_eq!(settings.protected().unwrap(), places);
+        assert_eq!(Settings::default().protected().unwrap(), []);
+    }
+
+    #[test]
+    fn what_names_no_place_beneath_the_workspace_is_not_protected() {
+        for path in ["", ".", "./", "/", "/a", "..", "../a", "a/..", "a/../..", "a/../../b", "a\0b"]
+        {
+            let refused = from(&json!({ "protected_subpaths": [path] })).map(drop);
+            let unloaded = Settings::default().protected_subpaths([path]).protected().map(drop);
+            for error in [refused, unloaded].map(Result::unwrap_err) {
+                assert_eq!(error.code(), Code::PolicyInvalid, "{path:?}");
+                assert!(error.to_string().contains(&format!("{path:?}")), "{error}");
             }
         }
     }

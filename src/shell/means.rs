@@ -21,8 +21,9 @@ pub(crate) struct Shell {
 
 impl Shell {
     pub(crate) fn of(settings: &Settings) -> Self {
-        let Settings { shell_limits: limits, runner: only, .. } = *settings;
-        Self { limits, only, ..Self::default() }
+        let Settings { shell_limits, runner, enforcement, protect_metadata, .. } = *settings;
+        let (limits, only, runners) = (shell_limits, runner, OnceLock::new());
+        Self { limits, required: enforcement, metadata: protect_metadata, only, runners }
     }
 
     /// How a command is confined. The runners are proved when the first is.

@@ -4,6 +4,7 @@
 mod bytes;
 mod kept;
 mod places;
+mod protected;
 mod raced;
 
 use std::collections::BTreeMap;
@@ -29,7 +30,6 @@ enum Shown {
 use Shown::{By, InPart, Not};
 
 const RUNNER: &str = "commands go through a runner, which is no part of it so far";
-const PROTECTED: &str = "protected places are no part of a fence so far";
 const MIXED_ENDS: &str =
     "where a file mixes line ends, one that was removed comes back as those around it";
 const DENIED_KEY: &str = "a denial names the path that was asked for and no place";
@@ -123,13 +123,17 @@ const CASES: &[(&str, Shown)] = &[
     ("F-046", By(&[OTHER_NAMES])),
     ("F-047", By(&["field::places::full_access_has_no_outside_and_says_that_nobody_held_one"])),
     ("F-048", By(&["field::places::a_worktree_is_a_root_like_any_other"])),
-    ("F-049", Not(PROTECTED)),
+    (
+        "F-049",
+        By(&["field::protected::\
+             a_protected_name_that_is_a_link_is_so_at_both_ends_and_the_rest_works"]),
+    ),
     ("F-050", By(&["matrix::what_the_operator_mounted_in_the_root_is_in_the_root"])),
     ("F-051", By(&["field::kept::a_refusal_by_the_directory_says_so_and_nothing_changes"])),
     ("F-052", InPart(&["field::places::a_path_is_one_place_to_read_and_to_write"], DENIED_KEY)),
     ("F-053", Not(RUNNER)),
     ("F-054", InPart(&[MATRIX, "session::a_receipt_says_who_held_the_boundary"], RUNNER)),
-    ("F-055", Not(PROTECTED)),
+    ("F-055", InPart(&["field::protected::a_protected_file_is_refused_to_every_change"], RUNNER)),
     ("F-056", InPart(&["field::places::a_workspace_deeper_down_is_no_wider"], RUNNER)),
     (
         "F-057",

@@ -1,6 +1,7 @@
 //! The containment matrix, row by row: what each mode says of each kind of place, on every fence
 //! the host offers, with a picture of everything inside and outside before and after.
 
+mod protected;
 mod tools;
 
 use std::collections::BTreeSet;
@@ -163,13 +164,14 @@ fn rows() -> Vec<Row> {
 }
 
 /// Where the rows not in [`rows`] are, and which are nowhere.
-const ELSEWHERE: [(u8, &str); 6] = [
+const ELSEWHERE: [(u8, &str); 7] = [
     (11, "a root configured as /"),
     (12, "spellings of the root"),
     (27, "mounts"),
     (28, "mounts"),
     (29, "mounts"),
     (35, "Windows only"),
+    (38, "protected places"),
 ];
 
 fn tree() -> Tree {
@@ -358,7 +360,7 @@ fn each_row_of_the_matrix_is_played_or_listed_with_its_reason() {
     let played: BTreeSet<u8> = rows().iter().map(|row| row.number).collect();
     let elsewhere = ELSEWHERE.iter().map(|(number, _)| *number);
     let all: BTreeSet<u8> = played.iter().copied().chain(elsewhere).collect();
-    assert_eq!(all, (1..=35).collect());
+    assert_eq!(all, (1..=35).chain([38]).collect());
     let windows = ELSEWHERE.iter().filter(|(_, place)| place.starts_with("Windows"));
     report(windows.map(|(number, why)| LeftOut::new(format!("row {number}"), *why, 1)).collect());
 }

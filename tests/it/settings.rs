@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ringfence::{
-    Code, Error, Mode, PolicyService, Request, Settings, TempAreas, WriteIntent, writable_roots,
+    Code, Error, Follow, Mode, PolicyService, Request, Settings, TempAreas, WriteIntent,
+    writable_roots,
 };
 use rustix::fs::CWD;
 use rustix::process::{chdir, chroot, fchdir};
@@ -150,5 +151,46 @@ fn a_temp_area_that_is_lost_is_told_once() {
         assert_eq!(warnings(&lines, "a temp area is gone or another by now"), 1, "{lines:?}");
         assert_eq!(warnings(&lines, temp.to_str().unwrap()), 1, "it is named: {lines:?}");
         assert_eq!(warnings(&lines_of_a_write(), ""), 0);
+    }
+}
+
+#[test]
+fn a_protected_place_that_is_none_is_refused() {
+    for kind in offered() {
+        let stage = stage();
+        let settings = || settings(stage.root(), TempAreas::none(), *kind);
+        let service = PolicyService::load(settings()).unwrap();
+        for path in ["", ".", "/a", "..", "a/../..", "a\0b"] {
+            let none = settings().protected_subpaths(["kept", path]);
+            let path = Path::new(path);
+            assert_refused(PolicyService::load(none.clone()), "protected_subpaths", path);
+            assert_refused(service.reload(none), "protected_subpaths", path);
+        }
+    }
+}
+
+#[test]
+fn a_protected_place_that_is_missing_is_told_each_time_a_workspace_is_opened() {
+    let told = "a protected place is missing";
+    for kind in offered() {
+        let stage = Stage::new(&Tree::inside([file("f", "x"), file("sub/g", "x")]));
+        let settings = settings(stage.root(), TempAreas::none(), *kind);
+        let settings = settings.protected_subpaths(["f", "missing", "sub/missing"]);
+        let mut service = None;
+        let load = || PolicyService::load(settings.clone()).unwrap();
+        let lines = told_by(|| service = Some(load()));
+        assert_eq!(warnings(&lines, told), 2, "{lines:?}");
+        for path in ["missing", "sub/missing"] {
+            let named = format!("{:?}", stage.root().join(path));
+            assert_eq!(warnings(&lines, &named), 1, "it is named: {lines:?}");
+        }
+        let service = service.unwrap();
+        let lines = told_by(|| {
+            let session = service.session().open().unwrap();
+            session.perform(Request::Stat { path: "f".into(), follow: Follow::Yes }).unwrap();
+        });
+        assert_eq!(warnings(&lines, told), 0, "{lines:?}");
+        let lines = told_by(|| drop(service.session().cwd(stage.root().join("sub")).open()));
+        assert_eq!(warnings(&lines, told), 3, "{lines:?}");
     }
 }

@@ -380,10 +380,12 @@ fn denials_are_told() {
         by: Layer::Resolution(Resolution::Openat2),
         ..denial("/ws/link/a", wider)
     };
+    let protected = Denial { by: Layer::Protected, ..denial("/ws/.git/hooks/a", wider) };
     let texts = document([
         ("by the mode", denied(unseen)),
         ("by the roots", denied(denial("/etc/a", wider))),
         ("by the fence", denied(escaped)),
+        ("of a protected place", denied(protected)),
         ("a root itself", denied(denial("/ws", None))),
         ("a hostile path", denied(denial(HOSTILE, wider))),
     ]);
