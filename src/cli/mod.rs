@@ -38,7 +38,7 @@ impl From<Error> for Failure {
 pub(crate) fn run(args: Args) -> ExitCode {
     let renderer = Renderer { json: args.json };
     let exit_code = match &args.command {
-        Command::Exec(_) => exec::exit_code,
+        Command::Exec(_) => |_: &Failure| exec::NOT_RUN.into(),
         Command::File(_) | Command::Tool { .. } | Command::Doctor => exit_code,
     };
     match attempt(args, renderer) {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ringfence_platform::process::{
     Command, Happened, Held, Network, Plan, SpawnError, SpillFile, Streams, Workdir,
 };
-use ringfence_platform::{Cancel, ErrorKind, Root};
+use ringfence_platform::{Cancel, ErrorKind, Root, RootedPath, Roots};
 
 use crate::aiming::needed;
 use crate::asking::{Asking, Sought};
@@ -148,13 +148,22 @@ impl Commanding<'_> {
     /// How a program would be run. Nothing is.
     pub(crate) fn explain(&self, exec: &Exec, policy: &Policy) -> Result<Explained> {
         let grant = policy.grant_command()?;
-        let plan = grant.plan(program(exec, policy)?, self.shell.confining(exec.network))?;
-        let roots = policy.roots().into_iter().flat_map(|roots| roots.iter());
+        // Which program it is makes no difference.
+        let argv = if exec.argv.is_empty() { vec![BASH.into()] } else { exec.argv.clone() };
+        let program = program(&Exec { argv, ..exec.clone() }, policy)?;
+        let plan = grant.plan(program, self.shell.confining(exec.network))?;
+        let roots = || policy.roots().into_iter().flat_map(|roots| roots.iter());
+        let places = policy.roots().map_or(&[][..], Roots::protected);
+        let place = |place: &RootedPath| {
+            let root = roots().find(|root| root.id() == place.root);
+            root.map(|root| root.path().join(place.path.as_path()))
+        };
         Ok(Explained {
             mode: policy.mode(),
             held: plan.held().cloned(),
             passed_over: plan.passed_over().to_vec(),
-            roots: roots.map(|root| root.path().to_owned()).collect(),
+            roots: roots().map(|root| root.path().to_owned()).collect(),
+            protected: places.iter().filter_map(place).collect(),
             network: exec.network,
         })
     }

@@ -52,12 +52,7 @@ impl CommandGrant {
         let mut restrictions = Restrictions::default();
         match self.mode {
             Mode::DangerFullAccess => return Ok(unconfined(command, ambient_authority())),
-            Mode::WorkspaceWrite => {
-                // All of them are in the root that is or has the workspace, which is the first.
-                let places = self.roots.iter().flat_map(Roots::protected);
-                restrictions.protected = places.map(|place| place.path.clone()).collect();
-                restrictions.roots = self.roots;
-            }
+            Mode::WorkspaceWrite => restrictions.roots = self.roots,
             Mode::ReadOnly => {}
         }
         restrictions.metadata = metadata;

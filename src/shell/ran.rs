@@ -160,6 +160,8 @@ pub struct Explained {
     pub passed_over: Vec<PassedOver>,
     /// Beneath which directories it could change files; everywhere under danger-full-access.
     pub roots: Vec<PathBuf>,
+    /// What it could not change all the same.
+    pub protected: Vec<PathBuf>,
     /// Whether it would have a network.
     pub network: Network,
 }

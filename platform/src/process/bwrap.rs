@@ -68,7 +68,7 @@ impl Bwrap {
     ///
     /// If mounts cannot express them.
     pub(super) fn gaps(restrictions: &Restrictions) -> io::Result<Vec<ShellGap>> {
-        if !restrictions.protected.is_empty() {
+        if !restrictions.protected().is_empty() {
             Mounts::of(restrictions)?;
         }
         Ok(Vec::new())

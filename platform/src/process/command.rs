@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
 use crate::error::{Fault, Result};
-use crate::path::RelPath;
+use crate::path::RootedPath;
 use crate::roots::Roots;
 
 /// A program with its arguments, its whole environment and where it begins. `Debug` shows neither
@@ -104,13 +104,17 @@ impl AsFd for Workdir {
 pub struct Restrictions {
     /// Beneath which directories it may change files; nowhere without.
     pub roots: Option<Roots>,
-    /// What it may not change all the same, relative to the first root. What is missing when the
-    /// command begins is not held.
-    pub protected: Vec<RelPath>,
     /// Whether modes, owners, times and attributes of files elsewhere have to be held too.
     pub metadata: bool,
     /// What it may reach beyond this machine's files.
     pub network: Network,
+}
+
+impl Restrictions {
+    /// What it may not change all the same. What is missing when the command begins is not held.
+    pub(super) fn protected(&self) -> &[RootedPath] {
+        self.roots.as_ref().map_or(&[], Roots::protected)
+    }
 }
 
 /// Whether a command has a network.

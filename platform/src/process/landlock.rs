@@ -70,7 +70,7 @@ impl Landlock {
             (true, ShellGap::Metadata),
             (self.version < TRUNCATE, ShellGap::Truncate),
             (self.version < DEVICE_IOCTL, ShellGap::DeviceIoctl),
-            (!restrictions.protected.is_empty(), ShellGap::ProtectedSubpaths),
+            (!restrictions.protected().is_empty(), ShellGap::ProtectedSubpaths),
             // It holds TCP, and of UDP some from ABI 10 on; there is more.
             (restrictions.network == Network::Denied, ShellGap::Network),
             (!self.scoped, ShellGap::Orphans),

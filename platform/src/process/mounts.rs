@@ -11,7 +11,7 @@ use rustix::process::geteuid;
 use super::command::Restrictions;
 use crate::dir::{Dir, Hold, place};
 use crate::error::Fault;
-use crate::path::{Name, RelPath};
+use crate::path::{Name, RootedPath};
 use crate::roots::{Root, Roots};
 use crate::stat::{FileId, Kind};
 
@@ -61,9 +61,7 @@ impl Mounts {
             }
             mounts.pinned.push((at.clone(), root.id));
         }
-        if let Some((at, root)) = roots.first() {
-            mounts.protect(root, at, &restrictions.protected)?;
-        }
+        mounts.protect(&roots, restrictions.protected())?;
         if mounts.pinned.len() > MOST {
             return Err(lacks(format!("more than {MOST} directories and files to be bound")));
         }
@@ -84,14 +82,17 @@ impl Mounts {
         self.words.extend([how.into(), at.into(), at.into()]);
     }
 
-    /// Binds each protected path that exists, and what lies above it beneath the root: a mount point
+    /// Binds each protected path that exists, and what lies above it beneath its root: a mount point
     /// cannot be renamed, so neither can be moved away.
-    fn protect(&mut self, root: &Root, at: &Path, protected: &[RelPath]) -> io::Result<()> {
+    fn protect(&mut self, roots: &[(PathBuf, &Root)], protected: &[RootedPath]) -> io::Result<()> {
         let (mut above, mut held) = (BTreeMap::new(), Vec::new());
-        for path in outermost(protected) {
-            let Some(mut steps) = steps(root, at, path)? else { continue };
-            held.extend(steps.pop());
-            above.extend(steps.into_iter().skip(1));
+        for (at, root) in roots {
+            let own = protected.iter().filter(|place| place.root == root.id());
+            for path in outermost(own.map(|place| place.path.as_path())) {
+                let Some(mut steps) = steps(root, at, path)? else { continue };
+                held.extend(steps.pop());
+                above.extend(steps.into_iter().skip(1));
+            }
         }
         // Sorted, so that what lies above is bound first.
         for (how, places) in [("--bind", above.into_iter().collect()), ("--ro-bind", held)] {
@@ -105,8 +106,8 @@ impl Mounts {
 }
 
 /// Those that lie beneath no other.
-fn outermost(protected: &[RelPath]) -> Vec<&Path> {
-    let mut sorted: Vec<_> = protected.iter().map(RelPath::as_path).collect();
+fn outermost<'a>(protected: impl Iterator<Item = &'a Path>) -> Vec<&'a Path> {
+    let mut sorted: Vec<_> = protected.collect();
     sorted.sort_unstable();
     let mut outermost: Vec<&Path> = Vec::new();
     for path in sorted {

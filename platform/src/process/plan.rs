@@ -107,8 +107,9 @@ impl Runners {
 
     fn in_order(&self, restrictions: &Restrictions) -> Vec<&Candidate> {
         let mut order: Vec<_> = self.0.iter().collect();
-        let Restrictions { protected, metadata, network, .. } = restrictions;
-        if *metadata || !protected.is_empty() || *network == Network::Denied {
+        let Restrictions { metadata, network, .. } = restrictions;
+        let protects = !restrictions.protected().is_empty();
+        if *metadata || protects || *network == Network::Denied {
             order.reverse();
         }
         order

@@ -21,16 +21,15 @@ const DEVICES: &str = r#"(allow file-write*
     expect(dead_code, reason = "the system whose program reads it has no fence yet")
 )]
 pub(super) fn profile(restrictions: &Restrictions) -> Option<String> {
-    let Restrictions { roots, protected, network, .. } = restrictions;
+    let Restrictions { roots, network, .. } = restrictions;
     let mut profile = String::from("(version 1)\n(allow default)\n(deny file-write*)\n");
     profile.push_str(DEVICES);
     for root in roots.iter().flat_map(Roots::iter) {
         profile.push_str(&format!("(allow file-write* (subpath {}))\n", quoted(root.path())?));
     }
-    if let Some(root) = roots.as_ref().and_then(|roots| roots.iter().next()) {
-        for path in protected {
-            profile.push_str(&held(root, path)?);
-        }
+    for place in restrictions.protected() {
+        let root = roots.iter().flat_map(Roots::iter).find(|root| root.id() == place.root)?;
+        profile.push_str(&held(root, &place.path)?);
     }
     if *network == Network::Denied {
         profile.push_str("(deny network*)\n");
@@ -58,6 +57,14 @@ fn quoted(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::RootedPath;
+
+    /// With these paths protected beneath the first of them.
+    fn protecting(roots: Roots, paths: &[&str]) -> Roots {
+        let first = roots.iter().next().unwrap().id();
+        let places = paths.iter().map(|path| RootedPath::new(first, RelPath::new(path).unwrap()));
+        roots.protecting(places.collect::<Vec<_>>())
+    }
 
     fn profile_in(place: &Path, names: &[&str], protected: &[&str]) -> String {
         let paths = names.iter().map(|name| {
@@ -65,9 +72,8 @@ mod tests {
             std::fs::create_dir(&path).unwrap();
             path
         });
-        let roots = names.first().map(|_| Roots::open(paths).unwrap());
-        let protected = protected.iter().map(|path| RelPath::new(path).unwrap()).collect();
-        let restrictions = Restrictions { roots, protected, ..Restrictions::default() };
+        let roots = names.first().map(|_| protecting(Roots::open(paths).unwrap(), protected));
+        let restrictions = Restrictions { roots, ..Restrictions::default() };
         profile(&restrictions).unwrap()
     }
 

@@ -100,6 +100,7 @@ fn ending(ran: &Ran, job: Option<&str>) -> Option<String> {
             None => "[timed out]".to_owned(),
         },
         Ending::Aborted => "[ended before it was done, because it was cancelled]".to_owned(),
+        Ending::NotExecuted(why) => format!("[bash cannot be executed: {why}]"),
         Ending::Unknown => "[it has ended, and its exit code is not known]".to_owned(),
     })
 }

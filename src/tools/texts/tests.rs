@@ -194,6 +194,7 @@ fn commands_are_told() {
         ("timed out after a fraction", told_of(timed_out)),
         ("cancelled", ended(Ending::Aborted)),
         ("not known how", ended(Ending::Unknown)),
+        ("not executed", ended(Ending::NotExecuted(std::io::ErrorKind::NotFound))),
     ]);
     assert_snapshot!(texts);
 }

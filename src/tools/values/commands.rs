@@ -15,7 +15,9 @@ pub(super) fn ended(job: Option<&str>, ran: &Ran) -> Value {
     let (exit_code, signal) = match ending {
         Ending::Exited(code) => (Some(*code), None),
         Ending::Signalled(signal) => (None, Some(signal_name(*signal))),
-        Ending::TimedOut | Ending::Aborted | Ending::Unknown => (None, None),
+        Ending::TimedOut | Ending::Aborted | Ending::Unknown | Ending::NotExecuted(_) => {
+            (None, None)
+        }
     };
     let mut object = of_kind(kind(*ending), job);
     object.insert("exitCode".into(), exit_code.into());
@@ -58,7 +60,9 @@ fn of_kind(kind: &str, job: Option<&str>) -> Map<String, Value> {
 fn kind(ending: Ending) -> &'static str {
     match ending {
         Ending::Exited(0) => "completed",
-        Ending::Exited(_) | Ending::Signalled(_) | Ending::Unknown => "failed",
+        Ending::Exited(_) | Ending::Signalled(_) | Ending::Unknown | Ending::NotExecuted(_) => {
+            "failed"
+        }
         Ending::TimedOut => "timed_out",
         Ending::Aborted => "aborted",
     }
@@ -164,6 +168,7 @@ mod tests {
             (Ending::TimedOut, "timed_out", json!(null), json!(null)),
             (Ending::Aborted, "aborted", json!(null), json!(null)),
             (Ending::Unknown, "failed", json!(null), json!(null)),
+            (Ending::NotExecuted(std::io::ErrorKind::NotFound), "failed", json!(null), json!(null)),
         ] {
             let value = ended(Some("j"), &ran(ending));
             assert_eq!((&value["kind"], &value["job"]), (&kind.into(), &"j".into()));

@@ -177,7 +177,7 @@ fn what_a_command_would_be_held_to_is_told_and_nothing_run() {
     assert_eq!((&told["roots"], &told["runner"]), (&Value::Null, &Value::Null));
 
     let told = explained(&stage, &["--protect", "d"]);
-    assert_eq!(told["protected"], json!([{ "path": "d" }]));
+    assert_eq!(told["protected"], json!([{ "path": stage.root().join("d") }]));
     stage.assert_unchanged(&before);
 }
 

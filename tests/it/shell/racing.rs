@@ -23,7 +23,7 @@ const SWAPS: &str = "exec perl -e '$| = 1; my $n = 0; while (1) { for (\"d\", \"
 fn swapped(session: &Session, id: &str) -> u64 {
     match session.job(id).unwrap().state() {
         JobState::Running { stdout, .. } => stdout.total,
-        other => panic!("it does not swap: {other:?}"),
+        other @ (JobState::Ended(_) | _) => panic!("it does not swap: {other:?}"),
     }
 }
 

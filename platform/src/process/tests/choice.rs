@@ -34,8 +34,7 @@ fn landlock_is_taken_unless_more_is_asked_for_than_it_holds() {
         let asked = Restrictions { network: Network::Denied, ..within(&[]) };
         assert_eq!(partial(asked), (Runner::Bwrap, vec![]));
         let place = place();
-        let protected = vec![crate::path::RelPath::new("no/such").unwrap()];
-        let asked = Restrictions { protected, ..within(&[&place.inside]) };
+        let asked = super::support::protecting(&place.inside, &["no/such"]);
         assert_eq!(partial(asked), (Runner::Bwrap, vec![]));
         let full = taken(&runners, within(&[]), ShellEnforcement::Full);
         assert_eq!(full, (Runner::Bwrap, vec![Runner::Landlock]));

@@ -43,17 +43,13 @@ fn refuse_new(kind: u64) {
     let op = SeccompCmpOp::MaskedEq(kind);
     let condition = SeccompCondition::new(0, SeccompCmpArgLen::Qword, op, kind).unwrap();
     let rule = || vec![SeccompRule::new(vec![condition.clone()]).unwrap()];
-    impose([CLONE, UNSHARE].map(|call| (call, rule())), Errno::PERM);
+    impose(makers_of_namespaces().map(|call| (call, rule())), Errno::PERM);
 }
 
-#[cfg(target_arch = "x86_64")]
-const CLONE: i64 = 56;
-#[cfg(target_arch = "x86_64")]
-const UNSHARE: i64 = 272;
-#[cfg(target_arch = "aarch64")]
-const CLONE: i64 = 220;
-#[cfg(target_arch = "aarch64")]
-const UNSHARE: i64 = 97;
+/// The numbers of `clone` and `unshare`.
+fn makers_of_namespaces() -> [i64; 2] {
+    if std::env::consts::ARCH == "x86_64" { [56, 272] } else { [220, 97] }
+}
 
 fn impose<const N: usize>(rules: [(i64, Vec<SeccompRule>); N], errno: Errno) {
     let rules = rules.into_iter().collect();

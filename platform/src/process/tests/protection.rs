@@ -3,13 +3,7 @@
 use std::path::Path;
 
 use super::super::*;
-use super::support::{On, bash, on, place, tree, within};
-use crate::path::RelPath;
-
-fn protecting(root: &Path, protected: &[&str]) -> Restrictions {
-    let protected = protected.iter().map(|path| RelPath::new(path).unwrap()).collect();
-    Restrictions { protected, ..within(&[root]) }
-}
+use super::support::{On, bash, on, place, protecting, tree, within};
 
 /// Each tries to change what is in `.git/hooks` of the directory that it runs in.
 const WAYS_IN: [&str; 12] = [
@@ -86,8 +80,7 @@ fn a_protected_file_cannot_be_changed() {
 fn the_root_itself_can_be_protected() {
     on(Runner::Bwrap, |on: On| {
         let place = place();
-        let mut restrictions = within(&[&place.inside]);
-        restrictions.protected = vec![RelPath::root()];
+        let restrictions = protecting(&place.inside, &[""]);
         let outcome = on.run(bash(": >\"$1/file\"", &[&place.inside]), restrictions);
         assert_eq!(outcome.ended, Ended::Exited(1));
     });

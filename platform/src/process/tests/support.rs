@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FileType, fstat};
 
 use super::super::*;
+use crate::path::{RelPath, RootedPath};
 use crate::roots::Roots;
 
 /// Longer than anything here takes.
@@ -75,6 +76,19 @@ pub(super) fn bash(script: &str, words: &[&Path]) -> Command {
 
 pub(super) fn within(roots: &[&Path]) -> Restrictions {
     let roots = (!roots.is_empty()).then(|| Roots::open(roots).unwrap());
+    Restrictions { roots, ..Restrictions::default() }
+}
+
+/// The same with what is protected beneath it.
+pub(super) fn protecting(root: &Path, protected: &[&str]) -> Restrictions {
+    let roots = Roots::open([root]).unwrap();
+    let first = roots.iter().next().unwrap().id();
+    let beneath = |path: &str| match path {
+        "" => RelPath::root(),
+        path => RelPath::new(path).unwrap(),
+    };
+    let places = protected.iter().map(|path| RootedPath::new(first, beneath(path)));
+    let roots = Some(roots.protecting(places.collect::<Vec<_>>()));
     Restrictions { roots, ..Restrictions::default() }
 }
 

@@ -171,8 +171,7 @@ fn a_command_that_writes_nothing_leaves_no_trace(on: On) {
     std::fs::create_dir_all(place.inside.join(".git/hooks")).unwrap();
     let before = tree(place.base.path());
     let protected = [".git/hooks", ".git/config", ".env", "no/such/file"];
-    let mut restrictions = within(&[&place.inside]);
-    restrictions.protected = protected.map(|path| crate::path::RelPath::new(path).unwrap()).into();
+    let restrictions = super::support::protecting(&place.inside, &protected);
     let mut child = on.spawn(bash("echo ready; exec sleep 300", &[]), restrictions);
     super::support::until_ready(&mut child);
     assert_eq!(tree(place.base.path()), before);
