@@ -1,13 +1,18 @@
 //! What a command begins with, and what it does not get.
 
+use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Instant;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::super::*;
-use super::support::{On, again, bash, on_each_runner, part, place, within};
+use super::support::{
+    On, PATIENCE, again, bash, child_of_test, on_each_runner, part, place, within,
+};
 
 on_each_runner! {
     there_is_nothing_to_read_and_nothing_else_to_inherit,
@@ -19,6 +24,7 @@ on_each_runner! {
     a_program_may_have_any_name,
     a_long_command_is_taken,
     a_command_is_run_by_a_program_that_is_gone,
+    the_streams_of_this_process_can_be_a_commands_own,
 }
 
 fn there_is_nothing_to_read_and_nothing_else_to_inherit(on: On) {
@@ -98,6 +104,30 @@ fn a_command_is_run_by_a_program_that_is_gone(on: On) {
     copy(&std::env::current_exe().unwrap(), &own);
     again(std::process::Command::new(&own), &test);
     assert!(!own.exists());
+}
+
+fn the_streams_of_this_process_can_be_a_commands_own(on: On) {
+    if part().is_some() {
+        let script = "read -r line && echo \"out $line\" && echo \"err $line\" >&2";
+        let mut command = bash(script, &[]);
+        command.streams = Streams::Inherited;
+        let mut child = on.spawn(command, within(&[]));
+        let happened = child.next(Some(Instant::now() + PATIENCE)).unwrap();
+        return assert!(matches!(happened, Happened::Ended(Ended::Exited(0))), "{happened:?}");
+    }
+    let test =
+        format!("beginning::{}::the_streams_of_this_process_can_be_a_commands_own", on.runner);
+    let mut child = child_of_test(std::env::current_exe().unwrap(), &test, "inherits")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"text\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(output.status.success(), "{out}{err}");
+    assert!(out.contains("out text\n") && err.contains("err text\n"), "{out}{err}");
 }
 
 /// Copies a program. Not by this process: while another thread starts something, that would hold
