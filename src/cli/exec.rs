@@ -5,7 +5,10 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ringfence::{Ending, Exec, Explained, Mode, Network, SessionBuilder, spelled};
+use ringfence::{
+    Ending, Exec, Explained, Mode, Network, SessionBuilder, leave_interrupts_to_the_command,
+    spelled,
+};
 use serde_json::{Map, Value, json};
 
 use super::Failure;
@@ -30,6 +33,8 @@ pub(super) fn run(
     exec: ExecCommand,
     renderer: Renderer,
 ) -> Result<ExitCode, Failure> {
+    // Before any thread is started. If it fails, an interrupt ends both.
+    drop(leave_interrupts_to_the_command());
     let session = builder.protected_subpaths(&exec.protect).build()?;
     if exec.explain {
         show(&session.explain(&program(&exec))?, renderer)?;

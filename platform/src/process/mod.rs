@@ -7,6 +7,7 @@ mod command;
 mod descent;
 mod domain;
 mod entry;
+mod interrupts;
 mod landlock;
 mod mounts;
 mod namespace;
@@ -23,6 +24,7 @@ mod tree;
 
 pub use child::{Child, Ended, Happened, Killer, Stream};
 pub use command::{Command, Network, Restrictions, Streams, Workdir};
+pub use interrupts::leave_interrupts_to_the_command;
 pub use plan::{Plan, Runners, SpawnError, unconfined};
 pub use report::{Held, NoRunner, PassedOver, Runner, ShellEnforcement, ShellGap};
 pub use rights::may_write;

@@ -1,7 +1,13 @@
 //! A command that is run under the policy by whoever has the binary.
 
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use super::{Run, USAGE, command, finish, run, stage};
@@ -232,4 +238,60 @@ fn a_command_begins_where_its_caller_is_whatever_the_workspace() {
     let refused = finish(command(stage.base(), &line), b"");
     assert_eq!(refused.out, format!("{}\n", stage.base().display()));
     assert_ne!(refused.code(), 0, "the base is not beneath the workspace");
+}
+
+#[test]
+fn an_interrupt_is_for_the_command_to_take() {
+    if !runs_commands() {
+        return;
+    }
+    let stage = stage();
+    let line = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done";
+    let mut command = command(stage.root(), &["exec", "--", "bash", "-c", line]);
+    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut told = String::new();
+    out.read_line(&mut told).unwrap();
+    let group = Pid::from_raw(child.id().try_into().unwrap());
+    killpg(group, Signal::SIGINT).unwrap();
+    out.read_to_string(&mut told).unwrap();
+    assert_eq!((told.as_str(), child.wait().unwrap().code()), ("ready\ncaught\n", Some(5)));
+}
+
+/// Whether any process has this word among its arguments.
+fn is_run(word: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let lines = processes.filter_map(|path| std::fs::read(path.join("cmdline")).ok());
+    lines.into_iter().any(|line| line.split(|byte| *byte == 0).any(|own| own == word.as_bytes()))
+}
+
+#[test]
+fn a_command_dies_with_what_runs_it_and_leaves_nothing() {
+    if !runs_commands() {
+        return;
+    }
+    for (number, protect) in [&[][..], &["--protect", "d"]].into_iter().enumerate() {
+        let stage = stage();
+        let word = format!("300.{}{number}", std::process::id());
+        let line = format!("setsid sleep {word} & echo ready; wait");
+        let before = stage.snapshot();
+        let words = [&["exec"], protect, &["--", "bash", "-c", &line]].concat();
+        let mut child = command(stage.root(), &words).spawn().unwrap();
+        let mut told = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
+        assert_eq!(told, "ready\n");
+        stage.assert_unchanged(&before);
+        let started = Instant::now();
+        while !is_run(&word) {
+            assert!(started.elapsed() < Duration::from_secs(30), "it does not begin");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let killed = Instant::now();
+        while is_run(&word) {
+            assert!(killed.elapsed() < Duration::from_secs(1), "it still runs");
+        }
+        stage.assert_unchanged(&before);
+    }
 }

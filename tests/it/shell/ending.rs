@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use ringfence::{Cancel, Code, Ending, Mode, Run, Runner};
 
 use super::{PATIENCE, run, runs, session, stage, stdout, within};
+use crate::support::runs_commands;
 
 /// Beyond the limit and the grace.
 const MARGIN: Duration = Duration::from_millis(500);
@@ -14,6 +15,9 @@ const LEAVES: &str = "env -i setsid bash -c '(sleep 300 & echo $!) &' | head -1"
 
 #[test]
 fn its_exit_code_and_its_signal_are_told_as_they_are() {
+    if !runs_commands() {
+        return;
+    }
     let stage = stage();
     let session = session(&stage, Mode::WorkspaceWrite);
     for (command, ending) in [
@@ -37,6 +41,9 @@ fn its_exit_code_and_its_signal_are_told_as_they_are() {
 
 #[test]
 fn a_limit_ends_all_of_it_in_time() {
+    if !runs_commands() {
+        return;
+    }
     let stage = stage();
     let session = session(&stage, Mode::WorkspaceWrite);
     for command in [
@@ -58,6 +65,9 @@ fn a_limit_ends_all_of_it_in_time() {
 
 #[test]
 fn what_it_left_running_ends_with_it() {
+    if !runs_commands() {
+        return;
+    }
     let stage = stage();
     for mode in [Mode::ReadOnly, Mode::WorkspaceWrite] {
         let session = session(&stage, mode);
@@ -72,6 +82,9 @@ fn what_it_left_running_ends_with_it() {
 
 #[test]
 fn a_grandchild_that_holds_the_pipes_holds_nobody_up() {
+    if !runs_commands() {
+        return;
+    }
     let stage = stage();
     let session = session(&stage, Mode::DangerFullAccess);
     for command in ["(sleep 300 &); echo hi", "nohup sleep 300 & echo hi"] {
@@ -84,6 +97,9 @@ fn a_grandchild_that_holds_the_pipes_holds_nobody_up() {
 
 #[test]
 fn who_cancels_it_ends_all_of_it() {
+    if !runs_commands() {
+        return;
+    }
     let stage = stage();
     let session = session(&stage, Mode::WorkspaceWrite);
     let cancel = Cancel::new();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ringfence::{Ending, JobState, Mode, Ran, Run, Session};
 
 use super::{PATIENCE, runs, session, stage, stdout, within};
+use crate::support::runs_commands;
 
 fn written(session: &Session, id: &str) -> String {
     match session.job(id).unwrap().state() {
@@ -29,6 +30,9 @@ fn ended(session: &Session, id: &str) -> Ran {
 
 #[test]
 fn a_job_is_looked_at_while_it_runs_and_after_it_has_ended() {
+    if !runs_commands() {
+        return;
+    }
     let stage = stage();
     let session = session(&stage, Mode::WorkspaceWrite);
     let waits = "echo begun; until test -e go; do :; done; echo done; exit 3";
@@ -44,6 +48,9 @@ fn a_job_is_looked_at_while_it_runs_and_after_it_has_ended() {
 
 #[test]
 fn a_job_that_is_killed_is_gone_when_that_is_said() {
+    if !runs_commands() {
+        return;
+    }
     let stage = stage();
     let session = session(&stage, Mode::WorkspaceWrite);
     let job = session.start(Run::new("trap '' TERM; echo $$; sleep 300")).unwrap();
@@ -57,6 +64,9 @@ fn a_job_that_is_killed_is_gone_when_that_is_said() {
 
 #[test]
 fn a_job_ends_with_its_session() {
+    if !runs_commands() {
+        return;
+    }
     let stage = stage();
     let modes = [Mode::ReadOnly, Mode::WorkspaceWrite, Mode::DangerFullAccess];
     for (number, mode) in modes.into_iter().enumerate() {
