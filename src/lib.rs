@@ -73,7 +73,7 @@ pub use policy::{
 };
 pub use request::{Entry, Info, Op, Outcome, Request, WriteIntent};
 pub use ringfence_platform::process::{
-    Held, Network, NoRunner, PassedOver, Runner, ShellEnforcement, ShellGap, Stream,
+    Held, Network, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, ShellGap, Stream,
     leave_interrupts_to_the_command,
 };
 pub use ringfence_platform::{

@@ -94,6 +94,7 @@ fn text(explained: &Explained) -> String {
             if !held.gaps.is_empty() {
                 lines.push(("gaps", tokens(&held.gaps)));
             }
+            lines.push(("not held", tokens(&held.not_covered)));
         }
         None => lines.push(("runner", "none".to_owned())),
     }
@@ -116,6 +117,7 @@ fn object(explained: &Explained) -> Map<String, Value> {
         paths.iter().map(spelled).collect::<Vec<_>>()
     };
     let gaps = held.iter().flat_map(|held| &held.gaps).map(ToString::to_string);
+    let not_covered = held.iter().flat_map(|held| &held.not_covered).map(ToString::to_string);
     // Nothing is said where it is everything.
     let roots = (*mode != Mode::DangerFullAccess).then(|| paths(roots));
     let fields = [
@@ -123,6 +125,7 @@ fn object(explained: &Explained) -> Map<String, Value> {
         ("runner", json!(held.as_ref().map(|held| held.runner.to_string()))),
         ("enforcement", json!(held.as_ref().map(|held| held.enforcement().to_string()))),
         ("gaps", gaps.collect()),
+        ("not_covered", not_covered.collect()),
         ("roots", json!(roots)),
         ("protected", json!(paths(protected))),
         ("network", network(explained).into()),

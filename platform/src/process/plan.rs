@@ -7,7 +7,7 @@ use super::begin::{on_a_thread, start};
 use super::child::Child;
 use super::command::{Command, Network, Restrictions};
 use super::proven::Proven;
-use super::report::{Held, NoRunner, PassedOver, Runner, ShellEnforcement};
+use super::report::{Held, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement};
 use super::tree::Mark;
 use crate::host::AmbientAuthority;
 
@@ -137,7 +137,8 @@ impl Candidate {
         let proven = proven.map_err(|why| self.passed_over(why.clone()))?;
         let gaps = proven.gaps(restrictions);
         let gaps = gaps.map_err(|error| self.passed_over(error.to_string()))?;
-        Ok((proven, Held { runner: self.runner, gaps }))
+        let not_covered = NotCovered::under(restrictions.network);
+        Ok((proven, Held { runner: self.runner, gaps, not_covered }))
     }
 
     fn passed_over(&self, why: String) -> PassedOver {

@@ -1,5 +1,7 @@
 //! What a runner holds, and what it does not.
 
+use super::command::Network;
+
 /// What confines a command. `Display` gives its stable token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, strum::Display)]
 #[strum(serialize_all = "snake_case")]
@@ -66,6 +68,30 @@ pub struct Held {
     pub runner: Runner,
     /// What it does not hold, in the order of [`ShellGap`]'s variants.
     pub gaps: Vec<ShellGap>,
+    /// What is not its matter. That is no gap, and makes nothing partial.
+    pub not_covered: Vec<NotCovered>,
+}
+
+/// What a runner is not for. `Display` gives its stable token.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
+pub enum NotCovered {
+    /// What a command sends and receives, unless its network was asked to be denied.
+    Network,
+    /// What it reads.
+    Reads,
+    /// What other processes do because it asks them to: a service, a job manager.
+    OtherProcesses,
+    /// How much it takes of processor, memory and disk.
+    Resources,
+}
+
+impl NotCovered {
+    pub(super) fn under(network: Network) -> Vec<Self> {
+        let network = (network == Network::Shared).then_some(Self::Network);
+        network.into_iter().chain([Self::Reads, Self::OtherProcesses, Self::Resources]).collect()
+    }
 }
 
 impl Held {

@@ -87,13 +87,15 @@ fn written(stdout: &Output, stderr: &Output) -> Map<String, Value> {
 
 fn held(sandbox: &Sandbox) -> Map<String, Value> {
     let Sandbox { mode, held, denied, may_be_denied } = sandbox;
-    let gaps = held.iter().flat_map(|held| &held.gaps).map(ToString::to_string);
+    let gaps = sandbox.gaps().iter().map(ToString::to_string);
+    let not_covered = held.iter().flat_map(|held| &held.not_covered).map(ToString::to_string);
     let mut object = Map::new();
     object.insert("mode".into(), mode.as_str().into());
     object.insert("runner".into(), json!(held.as_ref().map(|held| held.runner.to_string())));
     let enforcement = held.as_ref().map(|held| held.enforcement().to_string());
     object.insert("enforcement".into(), json!(enforcement));
     object.insert("gaps".into(), gaps.collect());
+    object.insert("notCovered".into(), not_covered.collect());
     object.insert("denied".into(), denied.is_some().into());
     match denied {
         Some(denied) => {
@@ -152,7 +154,8 @@ mod tests {
                     "mode": "danger-full-access",
                     "runner": null,
                     "enforcement": null,
-                    "gaps": [],
+                    "gaps": ["orphans"],
+                    "notCovered": [],
                     "denied": false,
                 },
             })

@@ -94,7 +94,7 @@ fn a_command_tells_what_it_wrote_and_how_it_ended() {
         }
         let sandbox = value["sandbox"].as_object().unwrap();
         let keys: BTreeSet<_> = sandbox.keys().map(String::as_str).collect();
-        assert_eq!(keys, ["denied", "enforcement", "gaps", "mode", "runner"].into());
+        assert_eq!(keys, ["denied", "enforcement", "gaps", "mode", "notCovered", "runner"].into());
         assert_eq!(
             (&sandbox["mode"], &sandbox["denied"]),
             (&json!("workspace-write"), &json!(false))
