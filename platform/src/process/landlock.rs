@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use ::landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    RestrictSelfError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope,
 };
 
 use super::begin::{on_a_thread, start};
@@ -51,7 +52,7 @@ impl Landlock {
         let status = on_a_thread(|| {
             let files = Ruleset::default().handle_access(AccessFs::from_write(ABI::V1));
             let status = files.and_then(Ruleset::create).and_then(RulesetCreated::restrict_self);
-            status.map(|status| status.landlock).map_err(io::Error::other)
+            status.map(|status| status.landlock).map_err(not_entered)
         });
         let (abi, version) = match status? {
             LandlockStatus::Available { effective_abi, kernel_abi } => {
@@ -131,9 +132,20 @@ impl Landlock {
             Ok(RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced) => {
                 Err(lacks("landlock does not hold all that it knows"))
             }
-            Err(error) => Err(io::Error::other(error)),
+            Err(error) => Err(not_entered(error)),
         }
     }
+}
+
+/// Why a domain was not entered. The kernel lets a thread be in sixteen at most, landlock(7): that
+/// is told in words.
+fn not_entered(error: RulesetError) -> io::Error {
+    if let RulesetError::RestrictSelf(RestrictSelfError::RestrictSelfCall { source, .. }) = &error
+        && source.kind() == io::ErrorKind::ArgumentListTooLong
+    {
+        return lacks("the sixteen layers of landlock that there can be are used up");
+    }
+    io::Error::other(error)
 }
 
 fn lacks(what: &str) -> io::Error {
