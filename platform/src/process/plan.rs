@@ -56,7 +56,8 @@ impl Runners {
     /// needs nothing else and takes the least time, then bubblewrap.
     ///
     /// To see what one does, a command that it confines writes in one directory and has to fail to
-    /// write in another, both in the directory for temporary files of this process.
+    /// write in another, both in the directory for temporary files of this process, or that of the
+    /// system where it has none.
     pub fn probe() -> Self {
         Self::of([Runner::Landlock, Runner::Bwrap])
     }

@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
+use tempfile::Builder;
+
 use super::child::{Child, Ended, Happened};
 use super::command::{Command, Restrictions, Workdir};
 use super::plan::SpawnError;
@@ -13,6 +15,9 @@ use crate::roots::Roots;
 
 /// Longer than any host takes to start a shell.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where every system has one, should this process have no directory for temporary files.
+const SHARED: &str = "/var/tmp";
 
 /// Writes in the directories that it is given, one after the other.
 const SCRIPT: &str = "for dir; do : >\"$dir/proof\"; done";
@@ -26,7 +31,9 @@ const SCRIPT: &str = "for dir; do : >\"$dir/proof\"; done";
 pub(super) fn prove(
     spawn: impl FnOnce(Command, Restrictions) -> Result<Child, SpawnError>,
 ) -> io::Result<()> {
-    let place = tempfile::Builder::new().prefix(".ringfence-probe-").tempdir()?;
+    let mut place = Builder::new();
+    place.prefix(".ringfence-probe-");
+    let place = place.tempdir().or_else(|_| place.tempdir_in(SHARED))?;
     let dirs = ["granted", "denied"].map(|name| place.path().join(name));
     for dir in &dirs {
         fs::create_dir(dir)?;
