@@ -68,8 +68,9 @@ pub enum ErrorKind {
     /// A quota is used up.
     #[error("the quota is used up")]
     Quota,
-    /// The two ends of a rename are on different file systems.
-    #[error("the two places are on different file systems")]
+    /// The two ends of a rename are on different mounts, or this process is in a sandbox that lets
+    /// nothing move between them: the kernel answers both alike.
+    #[error("the two places are on different mounts, or a sandbox around this process parts them")]
     CrossDevice,
     /// The caller cancelled before the change was published.
     #[error("it was cancelled")]
