@@ -4,21 +4,18 @@
 
 mod faults;
 
-use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use ringfence_platform::{Confinement, Resolution};
 use rustix::io::Errno;
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 use crate::actor::{self, Actor};
 use crate::effort;
+use crate::support::filter::{self, LANDLOCK};
 use crate::support::{FenceKind, offered, say, this_test};
 
 /// The number is the same on every architecture, as of every call since Linux 5.1.
 const OPENAT2: i64 = 437;
-/// `landlock_create_ruleset`, `landlock_add_rule` and `landlock_restrict_self`.
-const LANDLOCK: [i64; 3] = [444, 445, 446];
 
 /// What the system is made to lack.
 #[derive(Clone, Copy, Debug)]
@@ -40,13 +37,7 @@ impl Lack {
     fn impose(self) {
         let calls = self.openat2.then_some(OPENAT2).into_iter();
         let calls = calls.chain(LANDLOCK.into_iter().filter(|_| self.landlock));
-        let rules: BTreeMap<_, _> = calls.map(|call| (call, Vec::new())).collect();
-        let errno = self.errno.raw_os_error().unsigned_abs();
-        let arch = std::env::consts::ARCH.try_into().unwrap();
-        let (other, these) = (SeccompAction::Allow, SeccompAction::Errno(errno));
-        let filter = SeccompFilter::new(rules, other, these, arch).unwrap();
-        let program: BpfProgram = filter.try_into().unwrap();
-        seccompiler::apply_filter(&program).unwrap();
+        filter::refuse(calls, self.errno);
     }
 }
 

@@ -19,7 +19,7 @@ mod telling;
 mod work;
 
 /// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 fn stage() -> Stage {
     let inside = [file("f", "text\n"), dir("d"), file("d/g", "g\n"), link("out", "$BASE/out")];
@@ -30,7 +30,7 @@ fn settings(stage: &Stage, mode: Mode) -> Settings {
     Settings::default().workspace(stage.root()).temps(TempAreas::none()).mode(mode)
 }
 
-fn service(settings: Settings) -> Arc<PolicyService> {
+pub(crate) fn service(settings: Settings) -> Arc<PolicyService> {
     PolicyService::load(settings).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn session(stage: &Stage, mode: Mode) -> Session {
 }
 
 /// The runners that this host has.
-fn usable() -> Vec<Runner> {
+pub(crate) fn usable() -> Vec<Runner> {
     let has = |runner: &Runner| {
         let stage = stage();
         let settings = settings(&stage, Mode::ReadOnly).runner(*runner);
@@ -55,21 +55,21 @@ fn usable() -> Vec<Runner> {
     [Runner::Landlock, Runner::Bwrap].into_iter().filter(has).collect()
 }
 
-fn run(session: &Session, command: &str) -> Ran {
+pub(crate) fn run(session: &Session, command: &str) -> Ran {
     session.run(Run::new(command)).unwrap()
 }
 
-fn stdout(ran: &Ran) -> &str {
+pub(crate) fn stdout(ran: &Ran) -> &str {
     str::from_utf8(&ran.stdout.tail).unwrap()
 }
 
-fn stderr(ran: &Ran) -> &str {
+pub(crate) fn stderr(ran: &Ran) -> &str {
     str::from_utf8(&ran.stderr.tail).unwrap()
 }
 
 /// Waits until this is so, for as long as it may take.
 #[track_caller]
-fn within(limit: Duration, mut is_so: impl FnMut() -> bool, what: &str) {
+pub(crate) fn within(limit: Duration, mut is_so: impl FnMut() -> bool, what: &str) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < limit, "{what}");
@@ -78,7 +78,7 @@ fn within(limit: Duration, mut is_so: impl FnMut() -> bool, what: &str) {
 }
 
 /// Whether a process runs that is no zombie.
-fn runs(pid: &str) -> bool {
+pub(crate) fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }

@@ -6,6 +6,7 @@ mod attacker;
 mod base;
 mod child;
 mod fences;
+pub(crate) mod filter;
 mod host;
 mod runners;
 mod sessions;
