@@ -73,13 +73,13 @@ pub use policy::{
 };
 pub use request::{Entry, Info, Op, Outcome, Request, WriteIntent};
 pub use ringfence_platform::process::{
-    Held, Network, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, ShellGap, Stream,
-    leave_interrupts_to_the_command,
+    Cause, Held, Network, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, ShellGap,
+    Stream, leave_interrupts_to_the_command,
 };
 pub use ringfence_platform::{
     Assurance, Cancel, Cas, Confinement, Digest, Durability, Effect, Enforcement,
     Error as FenceError, ErrorKind, Follow, Gap, Kind, Lost, Parents, Precondition, Receipt,
-    Removal, Resolution, Root, RootId, Roots, Snapshot, Stamp, TargetKey,
+    Removal, Resolution, Root, RootId, Roots, Snapshot, Stamp, TargetKey, kernel_release,
 };
 pub use service::PolicyService;
 pub use session::Session;
@@ -88,7 +88,7 @@ pub use shell::{
     Spill,
 };
 pub use spelling::spelled;
-pub use survey::{Boundary, survey};
+pub use survey::{Boundary, RunnerSurvey, runners, survey};
 pub use text::{
     Diff, DiffLimits, Edit, Hunk, Lines, Matches, Newlines, NotText, Part, Text, TextStream,
     Unread, Version,

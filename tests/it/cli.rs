@@ -1,5 +1,6 @@
 //! The `ringfence` binary as a process: what it prints, how it ends, and what it leaves alone.
 
+mod doctor;
 mod exec;
 mod tool;
 

@@ -19,11 +19,11 @@ const OPENAT2: i64 = 437;
 
 /// What the system is made to lack.
 #[derive(Clone, Copy, Debug)]
-struct Lack {
-    openat2: bool,
-    landlock: bool,
+pub(crate) struct Lack {
+    pub(crate) openat2: bool,
+    pub(crate) landlock: bool,
     /// How it says so.
-    errno: Errno,
+    pub(crate) errno: Errno,
 }
 
 impl Lack {
@@ -34,7 +34,7 @@ impl Lack {
     }
 
     /// Filters the calls of this thread, and of all that it starts, for good.
-    fn impose(self) {
+    pub(crate) fn impose(self) {
         let calls = self.openat2.then_some(OPENAT2).into_iter();
         let calls = calls.chain(LANDLOCK.into_iter().filter(|_| self.landlock));
         filter::refuse(calls, self.errno);

@@ -13,7 +13,7 @@ use super::mounts::{Mounts, place_of};
 use super::namespace::Namespace;
 use super::plan::SpawnError;
 use super::probe;
-use super::report::ShellGap;
+use super::report::{Cause, ShellGap, Unusable};
 use super::spawn::Image;
 use super::tree::Tree;
 use crate::dir::Meta;
@@ -48,9 +48,9 @@ impl Bwrap {
     /// # Errors
     ///
     /// If it cannot: it is not there, or what it said.
-    pub(super) fn find() -> io::Result<Self> {
+    pub(super) fn find() -> Result<Self, Unusable> {
         let program = PLACES.map(Path::new).into_iter().find(|place| place.is_file());
-        let absent = || io::Error::new(io::ErrorKind::NotFound, "bubblewrap is not installed");
+        let absent = || Unusable::new(Cause::NotInstalled, "bubblewrap is not installed");
         let program = program.ok_or_else(absent)?.to_owned();
         let own = Self { program, user: User::Own };
         let Err(why) = own.proved() else { return Ok(own) };
@@ -58,7 +58,7 @@ impl Bwrap {
         host.proved().map(|()| host).map_err(|_| why)
     }
 
-    fn proved(&self) -> io::Result<()> {
+    fn proved(&self) -> Result<(), Unusable> {
         probe::prove(|command, restrictions| self.spawn(command, &restrictions))
     }
 

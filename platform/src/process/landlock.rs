@@ -9,13 +9,14 @@ use ::landlock::{
     RestrictSelfError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
     RulesetStatus, Scope,
 };
+use rustix::io::Errno;
 
 use super::begin::{on_a_thread, start};
 use super::child::Child;
 use super::command::{Command, Network, Restrictions};
 use super::domain::Domain;
 use super::plan::SpawnError;
-use super::report::ShellGap;
+use super::report::{Cause, ShellGap, Unusable};
 use super::supervisor::Supervisor;
 use super::tree::{Mark, Tree};
 use crate::roots::Roots;
@@ -46,20 +47,35 @@ impl Landlock {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::Unsupported`] if it has none.
-    pub(super) fn find() -> io::Result<Self> {
+    /// If it has none.
+    pub(super) fn find() -> Result<Self, Unusable> {
         // Only a thread that was restricted is told.
-        let status = on_a_thread(|| {
-            let files = Ruleset::default().handle_access(AccessFs::from_write(ABI::V1));
+        let asked = on_a_thread(|| {
+            let ruleset = Ruleset::default();
+            // The ruleset has asked for the version. Its status does not tell a refusal from a
+            // kernel that does not know the call.
+            let answer = Errno::from_io_error(&io::Error::last_os_error());
+            let files = ruleset.handle_access(AccessFs::from_write(ABI::V1));
             let status = files.and_then(Ruleset::create).and_then(RulesetCreated::restrict_self);
-            status.map(|status| status.landlock).map_err(not_entered)
+            status.map(|status| (status.landlock, answer)).map_err(not_entered)
         });
-        let (abi, version) = match status? {
+        let (status, answer) = asked.map_err(|why| Unusable::new(Cause::NotSetUp, why))?;
+        let lacks = |cause, why| Err(Unusable::new(cause, why));
+        let (abi, version) = match status {
             LandlockStatus::Available { effective_abi, kernel_abi } => {
                 (effective_abi, kernel_abi.unwrap_or(effective_abi as i32))
             }
-            LandlockStatus::NotEnabled => return Err(lacks("landlock is not enabled")),
-            LandlockStatus::NotImplemented => return Err(lacks("the kernel has no landlock")),
+            LandlockStatus::NotEnabled => {
+                return lacks(Cause::NotEnabled, "landlock is not enabled");
+            }
+            LandlockStatus::NotImplemented
+                if matches!(answer, Some(Errno::PERM | Errno::ACCESS)) =>
+            {
+                return lacks(Cause::Forbidden, "landlock is forbidden");
+            }
+            LandlockStatus::NotImplemented => {
+                return lacks(Cause::NotInKernel, "the kernel has no landlock");
+            }
         };
         let scoped = version >= SCOPES && Supervisor::get().is_ok();
         Ok(Self { abi, version, scoped })

@@ -26,7 +26,9 @@ pub use child::{Child, Ended, Happened, Killer, Stream};
 pub use command::{Command, Network, Restrictions, Streams, Workdir};
 pub use interrupts::leave_interrupts_to_the_command;
 pub use plan::{Plan, Runners, SpawnError, unconfined};
-pub use report::{Held, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, ShellGap};
+pub use report::{
+    Cause, Held, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, ShellGap,
+};
 pub use rights::may_write;
 pub use spill::SpillFile;
 

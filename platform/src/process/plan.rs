@@ -7,7 +7,9 @@ use super::begin::{on_a_thread, start};
 use super::child::Child;
 use super::command::{Command, Network, Restrictions};
 use super::proven::Proven;
-use super::report::{Held, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement};
+use super::report::{
+    Cause, Held, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, Unusable,
+};
 use super::tree::Mark;
 use crate::host::AmbientAuthority;
 
@@ -20,7 +22,15 @@ pub struct Runners(Arc<[Candidate]>);
 #[derive(Debug)]
 struct Candidate {
     runner: Runner,
-    found: OnceLock<Result<Proven, String>>,
+    found: OnceLock<Result<Proven, Unusable>>,
+}
+
+/// The runner that is taken.
+#[derive(Debug)]
+struct Chosen<'a> {
+    proven: &'a Proven,
+    held: Held,
+    passed_over: Vec<PassedOver>,
 }
 
 /// A command that can be started, confined as it was asked for, and in no other way.
@@ -81,6 +91,19 @@ impl Runners {
         self.0.iter().map(held).collect()
     }
 
+    /// Which runner would confine a command under `restrictions`, and what that holds.
+    ///
+    /// # Errors
+    ///
+    /// As [`confine`](Self::confine).
+    pub fn choose(
+        &self,
+        restrictions: &Restrictions,
+        required: ShellEnforcement,
+    ) -> Result<Held, NoRunner> {
+        self.first_holding(restrictions, required).map(|Chosen { held, .. }| held)
+    }
+
     /// Plans to run `command` under `restrictions`, by the first runner that holds them as fully as
     /// is required. Where Landlock is known not to hold them, bubblewrap comes first.
     ///
@@ -93,13 +116,21 @@ impl Runners {
         restrictions: Restrictions,
         required: ShellEnforcement,
     ) -> Result<Plan, NoRunner> {
+        let chosen = self.first_holding(&restrictions, required)?;
+        let Chosen { proven, held, passed_over } = chosen;
+        let by = By::Runner(proven.clone(), restrictions);
+        Ok(Plan { command, by, held: Some(held), passed_over })
+    }
+
+    fn first_holding(
+        &self,
+        restrictions: &Restrictions,
+        required: ShellEnforcement,
+    ) -> Result<Chosen<'_>, NoRunner> {
         let mut passed_over = Vec::new();
-        for candidate in self.in_order(&restrictions) {
-            match candidate.holding(&restrictions, required) {
-                Ok((proven, held)) => {
-                    let (by, held) = (By::Runner(proven.clone(), restrictions), Some(held));
-                    return Ok(Plan { command, by, held, passed_over });
-                }
+        for candidate in self.in_order(restrictions) {
+            match candidate.holding(restrictions, required) {
+                Ok((proven, held)) => return Ok(Chosen { proven, held, passed_over }),
                 Err(why) => passed_over.push(why),
             }
         }
@@ -127,23 +158,26 @@ impl Candidate {
         let (proven, held) = self.held(restrictions)?;
         if held.enforcement() < required {
             let gaps: Vec<_> = held.gaps.iter().map(ToString::to_string).collect();
-            return Err(self.passed_over(format!("it does not hold {}", gaps.join(", "))));
+            return Err(self.too_weak(format!("it does not hold {}", gaps.join(", "))));
         }
         Ok((proven, held))
     }
 
     fn held(&self, restrictions: &Restrictions) -> Result<(&Proven, Held), PassedOver> {
-        let find = || Proven::find(self.runner).map_err(|error| error.to_string());
-        let proven = self.found.get_or_init(find).as_ref();
-        let proven = proven.map_err(|why| self.passed_over(why.clone()))?;
+        let proven = self.found.get_or_init(|| Proven::find(self.runner)).as_ref();
+        let proven = proven.map_err(|Unusable { cause, why }| PassedOver {
+            runner: self.runner,
+            cause: *cause,
+            why: why.clone(),
+        })?;
         let gaps = proven.gaps(restrictions);
-        let gaps = gaps.map_err(|error| self.passed_over(error.to_string()))?;
+        let gaps = gaps.map_err(|error| self.too_weak(error.to_string()))?;
         let not_covered = NotCovered::under(restrictions.network);
         Ok((proven, Held { runner: self.runner, gaps, not_covered }))
     }
 
-    fn passed_over(&self, why: String) -> PassedOver {
-        PassedOver { runner: self.runner, why }
+    fn too_weak(&self, why: String) -> PassedOver {
+        PassedOver { runner: self.runner, cause: Cause::TooWeak, why }
     }
 }
 

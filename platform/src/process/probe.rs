@@ -10,6 +10,7 @@ use tempfile::Builder;
 use super::child::{Child, Ended, Happened};
 use super::command::{Command, Restrictions, Workdir};
 use super::plan::SpawnError;
+use super::report::{Cause, Unusable};
 use super::spawn::SHELL;
 use crate::roots::Roots;
 
@@ -27,10 +28,24 @@ const SCRIPT: &str = "for dir; do : >\"$dir/proof\"; done";
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::Unsupported`] if the second came about, or the first did not.
+/// [`Cause::NotEffective`] if the second came about, or the first did not; [`Cause::NotSetUp`] if it
+/// did not come to that.
 pub(super) fn prove(
     spawn: impl FnOnce(Command, Restrictions) -> Result<Child, SpawnError>,
-) -> io::Result<()> {
+) -> Result<(), Unusable> {
+    let (granted, denied) = wrote(spawn).map_err(|why| Unusable::new(Cause::NotSetUp, why))?;
+    let lacks = |what| Err(Unusable::new(Cause::NotEffective, what));
+    match (granted, denied) {
+        (true, false) => Ok(()),
+        (_, true) => lacks("it does not keep a command from writing elsewhere"),
+        (false, false) => lacks("a command cannot write where it may"),
+    }
+}
+
+/// Whether a command has written where it may, and where it may not.
+fn wrote(
+    spawn: impl FnOnce(Command, Restrictions) -> Result<Child, SpawnError>,
+) -> io::Result<(bool, bool)> {
     let mut place = Builder::new();
     place.prefix(".ringfence-probe-");
     let place = place.tempdir().or_else(|_| place.tempdir_in(SHARED))?;
@@ -52,11 +67,7 @@ pub(super) fn prove(
     })?;
     ended(child)?;
     let wrote = |dir: &std::path::Path| dir.join("proof").try_exists();
-    match (wrote(granted)?, wrote(denied)?) {
-        (true, false) => Ok(()),
-        (_, true) => Err(lacks("it does not keep a command from writing elsewhere")),
-        (false, false) => Err(lacks("a command cannot write where it may")),
-    }
+    Ok((wrote(granted)?, wrote(denied)?))
 }
 
 fn ended(mut child: Child) -> io::Result<Ended> {

@@ -10,7 +10,7 @@ use super::command::{Command, Restrictions};
 use super::landlock::Landlock;
 use super::plan::SpawnError;
 use super::probe;
-use super::report::{Runner, ShellGap};
+use super::report::{Cause, Runner, ShellGap, Unusable};
 use crate::roots::{Root, Roots};
 
 /// Where a server or a program decides what a change does, statfs(2): what was seen elsewhere says
@@ -30,7 +30,7 @@ impl Proven {
     /// # Errors
     ///
     /// Why it cannot be used.
-    pub(super) fn find(runner: Runner) -> io::Result<Self> {
+    pub(super) fn find(runner: Runner) -> Result<Self, Unusable> {
         match runner {
             Runner::Landlock => {
                 let landlock = Landlock::find()?;
@@ -38,7 +38,7 @@ impl Proven {
                 Ok(Self::Landlock(landlock))
             }
             Runner::Bwrap => Bwrap::find().map(Self::Bwrap),
-            Runner::Seatbelt => Err(io::Error::other("this system is not macOS")),
+            Runner::Seatbelt => Err(Unusable::new(Cause::OtherSystem, "this system is not macOS")),
         }
     }
 

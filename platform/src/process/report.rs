@@ -101,6 +101,42 @@ impl Held {
     }
 }
 
+/// What keeps a runner from being taken. `Display` gives its stable token.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// It is not installed.
+    NotInstalled,
+    /// The kernel does not know its calls.
+    NotInKernel,
+    /// The kernel has it, and it was not switched on at boot.
+    NotEnabled,
+    /// Its calls are forbidden, as by a filter, seccomp(2).
+    Forbidden,
+    /// It could not be set up.
+    NotSetUp,
+    /// It was set up, and a command was not seen to be held.
+    NotEffective,
+    /// It does not hold all that is asked for.
+    TooWeak,
+    /// It is another system's.
+    OtherSystem,
+}
+
+/// A runner that cannot be used on this host.
+#[derive(Debug)]
+pub(super) struct Unusable {
+    pub(super) cause: Cause,
+    pub(super) why: String,
+}
+
+impl Unusable {
+    pub(super) fn new(cause: Cause, why: impl ToString) -> Self {
+        Self { cause, why: why.to_string() }
+    }
+}
+
 /// A runner that was not taken, and why.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{runner}: {why}")]
@@ -108,6 +144,8 @@ impl Held {
 pub struct PassedOver {
     /// Which.
     pub runner: Runner,
+    /// What kept it from that.
+    pub cause: Cause,
     /// Why, in a few words for people.
     pub why: String,
 }
