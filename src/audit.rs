@@ -300,6 +300,8 @@ pub(crate) struct Settled<'a> {
     pub(crate) workspace: &'a Path,
     /// Where workspace-write may write, whatever the mode is.
     pub(crate) roots: Vec<PathBuf>,
+    /// What stays as it is all the same, as it is spelled beneath the workspace.
+    pub(crate) protected: Vec<&'a Path>,
     /// The weakest enforcement that is accepted.
     pub(crate) level: Enforcement,
     pub(crate) durability: Durability,
@@ -307,17 +309,19 @@ pub(crate) struct Settled<'a> {
 
 /// The policy service has other settings.
 pub(crate) fn reloaded(old: Option<&Settled<'_>>, new: &Settled<'_>) {
-    let Settled { mode, workspace, roots, level, durability } = new;
+    let Settled { mode, workspace, roots, protected, level, durability } = new;
     event!(
         event = "policy/reloaded",
         old_mode = old.map(|old| old.mode.as_str()),
         old_workspace = old.map(|old| field::debug(old.workspace)),
         old_roots = old.map(|old| field::debug(&old.roots)),
+        old_protected = old.map(|old| field::debug(&old.protected)),
         old_level = old.map(|old| field::display(old.level)),
         old_durability = old.map(|old| field::display(old.durability)),
         %mode,
         ?workspace,
         ?roots,
+        ?protected,
         %level,
         %durability,
     );
@@ -325,12 +329,13 @@ pub(crate) fn reloaded(old: Option<&Settled<'_>>, new: &Settled<'_>) {
 
 /// The policy service has no settings any more.
 pub(crate) fn closed(old: &Settled<'_>) {
-    let Settled { mode, workspace, roots, level, durability } = old;
+    let Settled { mode, workspace, roots, protected, level, durability } = old;
     event!(
         event = "policy/closed",
         old_mode = mode.as_str(),
         old_workspace = ?workspace,
         old_roots = ?roots,
+        old_protected = ?protected,
         old_level = %level,
         old_durability = %durability,
     );

@@ -120,10 +120,12 @@ impl Standing {
     }
 
     fn settled(&self) -> audit::Settled<'_> {
-        let Self { mode, areas, durability, required, .. } = self;
+        let Self { mode, areas, durability, required, protected, .. } = self;
         let set = areas.last_seen();
         let roots = set.roots.iter().map(|root| root.path().to_owned()).collect();
         let (workspace, level) = (areas.workspace(), required.at_least);
-        audit::Settled { mode: *mode, workspace, roots, level, durability: *durability }
+        let protected = protected.iter().map(RelPath::as_path).collect();
+        let (mode, durability) = (*mode, *durability);
+        audit::Settled { mode, workspace, roots, protected, level, durability }
     }
 }

@@ -47,6 +47,10 @@ pub(crate) struct Args {
     #[arg(long, global = true, value_name = "WHAT", default_value = "file")]
     pub(super) durability: Synced,
 
+    /// What is not changed all the same, relative to the workspace; can be given more than once
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(super) protect: Vec<PathBuf>,
+
     /// Print one JSON object, on standard output or, for an error, on standard error
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -82,9 +86,6 @@ pub(super) struct ExecCommand {
     /// Which network it has [default: that of this machine]
     #[arg(long, value_name = "WHICH")]
     pub(super) net: Option<Net>,
-    /// What it may not change all the same, relative to the workspace; can be given more than once
-    #[arg(long, value_name = "PATH")]
-    pub(super) protect: Vec<PathBuf>,
     /// Say what it would be held to, and run nothing
     #[arg(long)]
     pub(super) explain: bool,
@@ -190,8 +191,8 @@ impl Args {
         let held = match &self.command {
             _ if self.mode != Mode::DangerFullAccess => None,
             _ if self.require.is_some() => Some("--require"),
+            _ if !self.protect.is_empty() => Some("--protect"),
             Command::Exec(exec) if exec.net.is_some() => Some("--net"),
-            Command::Exec(exec) if !exec.protect.is_empty() => Some("--protect"),
             Command::Exec(_) | Command::File(_) | Command::Tool { .. } | Command::Doctor => None,
         };
         let Some(held) = held else { return Ok(()) };
@@ -354,9 +355,11 @@ mod tests {
     #[test]
     fn a_command_to_run_stands_behind_two_dashes_and_is_left_alone() {
         let line = "ringfence exec --net none --protect .git --protect a/b -- ls --mode -- x";
-        let Command::Exec(exec) = parse(line).unwrap().command else { panic!("exec") };
+        let Args { command: Command::Exec(exec), protect, .. } = parse(line).unwrap() else {
+            panic!("exec")
+        };
         assert_eq!(exec.command, ["ls", "--mode", "--", "x"]);
-        assert_eq!(exec.protect, [PathBuf::from(".git"), "a/b".into()]);
+        assert_eq!(protect, [PathBuf::from(".git"), "a/b".into()]);
         assert!(exec.net.is_some());
         for line in ["ringfence exec", "ringfence exec ls", "ringfence exec --net all -- ls"] {
             assert!(parse(line).is_err(), "{line}");

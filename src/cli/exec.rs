@@ -35,7 +35,7 @@ pub(super) fn run(
 ) -> Result<ExitCode, Failure> {
     // Before any thread is started. If it fails, an interrupt ends both.
     drop(leave_interrupts_to_the_command());
-    let session = builder.protected_subpaths(&exec.protect).build()?;
+    let session = builder.build()?;
     if exec.explain {
         show(&session.explain(&program(&exec))?, renderer)?;
         return Ok(ExitCode::SUCCESS);

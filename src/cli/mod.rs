@@ -58,6 +58,7 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
     let required = args.require.map_or_else(Enforcement::default, Into::into);
     let mut builder =
         Session::builder().mode(args.mode).require(required).durability(args.durability.into());
+    builder = builder.protected_subpaths(args.protect);
     if let Some(workspace) = args.workspace {
         builder = builder.workspace(workspace);
     }

@@ -264,6 +264,7 @@ fn other_settings_are_told_beside_those_that_they_replace() {
         let level = service.session().open().unwrap().assurance().unwrap();
         assert!(level.is_none(), "read-only has no fence");
         let other = other.durability(Durability::None).require(Enforcement::Checked);
+        let other = other.protected_subpaths([".git/hooks", "./a"]);
         let lines = told_by(|| service.reload(other).unwrap());
         let told: Vec<_> = lines.iter().filter(|line| line.contains("policy/")).collect();
         assert_eq!(told.len(), 1, "{lines:?}");
@@ -276,13 +277,15 @@ fn other_settings_are_told_beside_those_that_they_replace() {
         has(told[0], &[" old_level=checked", " old_durability=file"]);
         let [workspace, roots] = paths("", &second);
         has(told[0], &[&workspace, &roots, " mode=workspace-write", " level=checked"]);
-        has(told[0], &[" durability=none"]);
+        has(told[0], &[" durability=none", " old_protected=[]"]);
+        has(told[0], &[r#" protected=[".git/hooks", "a"]"#]);
 
         let lines = told_by(|| service.close());
         assert_eq!(lines.len(), 1, "{lines:?}");
         let [old_workspace, old_roots] = paths("old_", &second);
         has(&lines[0], &["policy/closed", "old_mode=\"workspace-write\"", &old_workspace]);
         has(&lines[0], &[old_roots.trim_end(), "old_level=checked", "old_durability=none"]);
+        has(&lines[0], &[r#"old_protected=[".git/hooks", "a"]"#]);
         assert!(told_by(|| service.close()).is_empty(), "it is closed already");
     }
 }

@@ -531,3 +531,18 @@ fn decisions_are_told_on_standard_error_and_never_the_contents() {
     }
     assert!(!run.err.contains("a secret"), "{}", run.err);
 }
+
+#[test]
+fn what_is_protected_is_so_to_every_command_and_tool() {
+    let stage = stage();
+    let before = stage.snapshot();
+    for line in [&["write", "full/g"][..], &["rm", "full/g"], &["mv", "full", "other"]] {
+        let refused = run(&stage, &[line, &["--protect", "f", "--protect", "full"]].concat(), "x");
+        assert_eq!(refused.code(), DENIED, "{line:?}: {refused:?}");
+    }
+    let call = serde_json::json!({ "file_path": "full/g", "content": "x" }).to_string();
+    let refused = run(&stage, &["tool", "--protect", "full", "write"], &call);
+    assert_eq!(refused.code(), DENIED, "{refused:?}");
+    stage.assert_unchanged(&before);
+    assert_eq!(run(&stage, &["--protect", "full", "write", "f"], "x").code(), 0, "the rest is not");
+}
