@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
 
+use super::records::Records;
 use super::tree::Tree;
 
 /// The most that is read at once.
@@ -28,6 +30,17 @@ pub struct Child {
     stderr: Option<File>,
     tree: Arc<Tree>,
     ended: Option<Ended>,
+    records: Option<Records>,
+}
+
+/// A change that the kernel has recorded as denied to a command.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct KernelDenial {
+    /// The file; for what makes, removes or moves an entry, the directory that it is in.
+    pub path: PathBuf,
+    /// The rights that were missing, as the kernel names them: `fs.make_reg,fs.refer`.
+    pub rights: String,
 }
 
 /// Ends all processes of a command, from whatever thread.
@@ -83,7 +96,13 @@ impl Child {
             rustix::io::ioctl_fionbio(stream, true)?;
         }
         let (stdout, stderr) = (stdout.map(File::from), stderr.map(File::from));
-        Ok(Self { pid, pidfd, stdout, stderr, tree: Arc::new(tree), ended: None })
+        Ok(Self { pid, pidfd, stdout, stderr, tree: Arc::new(tree), ended: None, records: None })
+    }
+
+    /// The same, with what the kernel records of it.
+    pub(super) fn recorded(mut self, records: Option<Records>) -> Self {
+        self.records = records;
+        self
     }
 
     /// Waits for the next that happens, until then at the latest; without a limit if `None`.
@@ -96,6 +115,9 @@ impl Child {
     /// As `poll(2)` and `read(2)`.
     pub fn next(&mut self, until: Option<Instant>) -> io::Result<Happened> {
         loop {
+            if let Some(records) = &mut self.records {
+                records.take();
+            }
             if self.ended.is_some() && self.stdout.is_none() && self.stderr.is_none() {
                 return Ok(Happened::Silent);
             }
@@ -119,6 +141,15 @@ impl Child {
     /// Something that ends it from another thread.
     pub fn killer(&self) -> Killer {
         Killer(Arc::clone(&self.tree))
+    }
+
+    /// What the kernel has recorded as denied to the command by now: some of it, where that is much.
+    /// It does so only where a Landlock domain of ABI 7 holds the command, audit was enabled when the
+    /// runner was proved, and this process may read what is recorded. It can be asked once.
+    pub fn denials(&mut self) -> Vec<KernelDenial> {
+        let Some(records) = self.records.take() else { return Vec::new() };
+        self.tree.mark_records();
+        records.end()
     }
 
     /// The process of the command, to be shown.

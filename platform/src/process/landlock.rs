@@ -13,19 +13,22 @@ use rustix::io::Errno;
 
 use super::begin::{on_a_thread, start};
 use super::child::Child;
-use super::command::{Command, Network, Restrictions};
+use super::command::{Command, Network, Restrictions, Streams};
 use super::domain::Domain;
 use super::plan::SpawnError;
+use super::records::{self, Records};
 use super::report::{Cause, ShellGap, Unusable};
-use super::supervisor::Supervisor;
+use super::supervisor::{Supervisor, scope_signals};
 use super::tree::{Mark, Tree};
 use crate::roots::Roots;
 
-/// From where on the kernel has control of TCP, of devices and of signals, and holds truncation.
+/// From where on the kernel has control of TCP, of devices and of signals, holds truncation, and
+/// records what it denies.
 const TRUNCATE: i32 = 3;
 const NETWORK: i32 = 4;
 const DEVICE_IOCTL: i32 = 5;
 const SCOPES: i32 = 6;
+const RECORDS: i32 = 7;
 
 /// What every command may write to, whatever its mode: it changes no file.
 const SAFE_DEVICES: [&str; 6] =
@@ -40,6 +43,16 @@ pub(super) struct Landlock {
     version: i32,
     /// Whether a domain holds signals within it, which was seen.
     scoped: bool,
+    /// Whether what a domain denies is recorded, and can be read.
+    recorded: bool,
+}
+
+/// What the kernel records of a domain.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Log {
+    Nothing,
+    /// What is denied to the command, but for signals.
+    Denials,
 }
 
 impl Landlock {
@@ -78,7 +91,8 @@ impl Landlock {
             }
         };
         let scoped = version >= SCOPES && Supervisor::get().is_ok();
-        Ok(Self { abi, version, scoped })
+        let recorded = scoped && version >= RECORDS && records::are_readable();
+        Ok(Self { abi, version, scoped, recorded })
     }
 
     /// What a domain under `restrictions` does not hold.
@@ -103,29 +117,36 @@ impl Landlock {
     ) -> Result<Child, SpawnError> {
         let mark = Mark::of(&mut command);
         if !self.scoped {
-            let begin = move || self.restrict(&restrictions).map(|()| start(&command));
+            let restrict = move || self.restrict(&restrictions, Log::Nothing);
+            let begin = move || restrict().map(|()| start(&command));
             let started = on_a_thread(begin).map_err(SpawnError::Runner)?;
             return started.map_err(SpawnError::Program)?.marked(mark);
         }
         let supervisor = Supervisor::get().map_err(SpawnError::Runner)?;
         let prover = Arc::clone(&supervisor);
+        let is_recorded = self.recorded && command.streams == Streams::Captured;
+        let records = if is_recorded { Records::open().ok() } else { None };
+        let log = if records.is_some() { Log::Denials } else { Log::Nothing };
         let begin = move || {
-            self.restrict(&restrictions)?;
+            self.restrict(&restrictions, log)?;
             prover.prove_scoped()?;
-            Ok(start(&command))
+            let mark = if log == Log::Denials { records::make_mark().ok() } else { None };
+            Ok((start(&command), mark))
         };
-        let (domain, started) = Domain::open(&supervisor, begin).map_err(SpawnError::Runner)?;
-        started.map_err(SpawnError::Program)?.child(Tree::Domain(domain))
+        let opened = Domain::open(&supervisor, begin).map_err(SpawnError::Runner)?;
+        let (domain, (started, mark)) = opened;
+        let child = started.map_err(SpawnError::Program)?.child(Tree::Domain(domain))?;
+        Ok(child.recorded(records.zip(mark).map(|(records, mark)| records.of(mark))))
     }
 
     /// Gives up, on this thread and for good, every right to change files that this kernel knows,
     /// but beneath the roots.
-    fn restrict(self, restrictions: &Restrictions) -> io::Result<()> {
+    fn restrict(self, restrictions: &Restrictions, log: Log) -> io::Result<()> {
         let (rights, of_files) = (AccessFs::from_write(self.abi), AccessFs::from_file(self.abi));
         let restricted = || -> Result<RulesetStatus, RulesetError> {
             let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
             let mut ruleset = strict.handle_access(rights)?;
-            if self.version >= SCOPES {
+            if self.version >= SCOPES && log == Log::Nothing {
                 ruleset = ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal)?;
             }
             if restrictions.network == Network::Denied && self.version >= NETWORK {
@@ -141,9 +162,19 @@ impl Landlock {
                     ruleset = ruleset.add_rule(PathBeneath::new(device, rights & of_files))?;
                 }
             }
+            if log == Log::Denials {
+                ruleset = ruleset.log_new_exec(true)?;
+            } else if self.version >= RECORDS {
+                ruleset = ruleset.log_same_exec(false)?;
+            }
             Ok(ruleset.restrict_self()?.ruleset)
         };
         match restricted() {
+            // A signal to all is denied for each process that there is, which nobody needs to read.
+            // What is denied goes on the account of the inner domain that denies it.
+            Ok(RulesetStatus::FullyEnforced) if log == Log::Denials => {
+                scope_signals(Scope::AbstractUnixSocket | Scope::Signal)
+            }
             Ok(RulesetStatus::FullyEnforced) => Ok(()),
             Ok(RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced) => {
                 Err(lacks("landlock does not hold all that it knows"))

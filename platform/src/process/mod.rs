@@ -14,6 +14,7 @@ mod namespace;
 mod plan;
 mod probe;
 mod proven;
+mod records;
 mod report;
 mod rights;
 mod seatbelt;
@@ -22,7 +23,7 @@ mod spill;
 mod supervisor;
 mod tree;
 
-pub use child::{Child, Ended, Happened, Killer, Stream};
+pub use child::{Child, Ended, Happened, KernelDenial, Killer, Stream};
 pub use command::{Command, Network, Restrictions, Streams, Workdir};
 pub use interrupts::leave_interrupts_to_the_command;
 pub use plan::{Plan, Runners, SpawnError, unconfined};

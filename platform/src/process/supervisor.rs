@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use landlock::{
-    AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -114,7 +114,7 @@ fn enter(pipe: &OwnedFd) -> io::Result<Watched> {
     let canary = shell(WAIT)?.spawn(Streams::Captured, &[canary_pipe.as_fd()])?.pid;
     let proved = Watched::hold(canary).and_then(|canary| {
         test_kill_process(canary.pid)?;
-        scope_signals()?;
+        scope_signals(Scope::Signal.into())?;
         canary.prove_unreachable()
     });
     drop(canary_alive);
@@ -128,15 +128,17 @@ fn enter(pipe: &OwnedFd) -> io::Result<Watched> {
     Watched::hold(watcher.ok_or_else(|| io::Error::other("nobody watches over the commands"))?)
 }
 
-/// Gives up, on this thread and for good, to signal any process that is not in its domain. Renames
-/// and links between directories, which every domain forbids but where it grants them, stay as they
-/// are.
-fn scope_signals() -> io::Result<()> {
+/// Gives up, on this thread and for good, to signal any process that is not in its domain, which the
+/// kernel does not record where it can be told so. Renames and links between directories, which every
+/// domain forbids but where it grants them, stay as they are.
+pub(super) fn scope_signals(scopes: BitFlags<Scope>) -> io::Result<()> {
     let everywhere = PathFd::new("/").map_err(io::Error::other)?;
     let scoped = || -> Result<_, RulesetError> {
         let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        let ruleset = strict.handle_access(AccessFs::Refer)?.scope(Scope::Signal)?.create()?;
-        ruleset.add_rule(PathBeneath::new(everywhere, AccessFs::Refer))?.restrict_self()
+        let ruleset = strict.handle_access(AccessFs::Refer)?.scope(scopes)?.create()?;
+        let ruleset = ruleset.add_rule(PathBeneath::new(everywhere, AccessFs::Refer))?;
+        let quiet = ruleset.set_compatibility(CompatLevel::BestEffort).log_same_exec(false)?;
+        quiet.restrict_self()
     };
     match scoped().map(|status| status.ruleset) {
         Ok(RulesetStatus::FullyEnforced) => Ok(()),

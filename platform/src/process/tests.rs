@@ -6,5 +6,6 @@ mod ending;
 mod lack;
 mod namespaces;
 mod protection;
+mod recording;
 mod support;
 mod writes;

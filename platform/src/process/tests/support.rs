@@ -122,6 +122,11 @@ pub(super) struct Outcome {
 }
 
 pub(super) fn outcome(mut child: Child) -> Outcome {
+    outcome_of(&mut child)
+}
+
+/// The same, of a command that is asked for more.
+pub(super) fn outcome_of(child: &mut Child) -> Outcome {
     let (mut out, mut err, mut how) = (Vec::new(), Vec::new(), None);
     let until = Some(Instant::now() + PATIENCE);
     loop {
