@@ -183,18 +183,19 @@ impl Begun {
     /// Waits for its end, and judges it. The files are those that its output is in.
     pub(crate) fn end(self, run: &Run, record: &mut CommandRecord) -> (Ran, Vec<SpillFile>) {
         let Self { started, timeout, policy, held, workdir, written } = self;
-        let ending = match started {
-            Err(kind) => Ending::NotExecuted(kind),
+        let (ending, denials) = match started {
+            Err(kind) => (Ending::NotExecuted(kind), Vec::new()),
             Ok(started) => started.wait(&written, run.listener.as_ref()).unwrap_or_else(|error| {
                 tracing::debug!(%error, "a command cannot be waited for");
-                Ending::Unknown
+                (Ending::Unknown, Vec::new())
             }),
         };
         let ([stdout, stderr], files) = written.end();
+        let recorded: Vec<_> = denials.into_iter().map(|denial| denial.path).collect();
         let needs = |path: &Path| needed(policy.bounds(), Op::Write, path);
         let mode = policy.mode();
         let judgement = Judgement { workdir: &workdir, mode, needs: &needs };
-        let judged = judgement.judge(ending, &stderr.tail);
+        let judged = judgement.judge(ending, &stderr.tail, &recorded);
         let (denied, may_be_denied) = (judged.denied, judged.may_be_denied);
         let sandbox = Sandbox { mode, held, denied, may_be_denied };
         let ran = Ran { workdir, ending, timeout, stdout, stderr, sandbox };

@@ -2,10 +2,10 @@
 //!
 //! A command may say anything. So what it says is taken for a hint where to look: a denial is only
 //! what names a path that the policy denies and that this user could otherwise change. At the most
-//! it leads to a question to the user.
+//! it leads to a question to the user. What the kernel has recorded needs no word of the command.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ringfence_platform::process::may_write;
 
@@ -47,10 +47,20 @@ impl fmt::Debug for Judgement<'_> {
 }
 
 impl Judgement<'_> {
-    /// Judges a command by its end and by what it wrote last to its standard error.
-    pub(crate) fn judge(&self, ending: Ending, stderr: &[u8]) -> Judged {
-        let by_itself = matches!(ending, Ending::Exited(code) if code != 0);
-        if !by_itself || self.mode == Mode::DangerFullAccess {
+    /// Judges a command by its end, by what it wrote last to its standard error, and by what the
+    /// kernel has recorded.
+    pub(crate) fn judge(&self, ending: Ending, stderr: &[u8], recorded: &[PathBuf]) -> Judged {
+        let Ending::Exited(code) = ending else { return Judged::default() };
+        if self.mode == Mode::DangerFullAccess {
+            return Judged::default();
+        }
+        // What is denied of an entry is recorded of its directory.
+        let denied = |path: &PathBuf| self.denied_at(path, false);
+        if let Some(denied) = recorded.iter().find_map(denied) {
+            let denied = CommandDenial { evidence: Evidence::KernelAudit, ..denied };
+            return Judged { denied: Some(denied), may_be_denied: false };
+        }
+        if code == 0 {
             return Judged::default();
         }
         let text = String::from_utf8_lossy(stderr);
@@ -71,6 +81,10 @@ impl Judgement<'_> {
 
     /// The denial of this path, if the policy denies it and the host does not.
     fn denied(&self, path: &str, of_entry: bool) -> Option<CommandDenial> {
+        self.denied_at(Path::new(path), of_entry)
+    }
+
+    fn denied_at(&self, path: &Path, of_entry: bool) -> Option<CommandDenial> {
         let path = self.workdir.join(path);
         let needed = (self.needs)(&path);
         let denies = needed > self.mode && may_write(&path, of_entry);
@@ -135,8 +149,6 @@ fn quoted(text: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     /// What is judged where everything but `/tmp` is denied, by the first path that is denied.
@@ -145,18 +157,40 @@ mod tests {
     }
 
     fn judged(ending: Ending, stderr: &str) -> Judged {
+        judged_with(ending, stderr, &[])
+    }
+
+    fn judged_with(ending: Ending, stderr: &str, recorded: &[PathBuf]) -> Judged {
         let needs = |path: &Path| match path.starts_with("/tmp") {
             true => Mode::WorkspaceWrite,
             false => Mode::DangerFullAccess,
         };
         let workdir = &std::env::temp_dir();
         let judgement = Judgement { workdir, mode: Mode::WorkspaceWrite, needs: &needs };
-        judgement.judge(ending, stderr.as_bytes())
+        judgement.judge(ending, stderr.as_bytes(), recorded)
     }
 
     /// A directory outside of it in which this user may write.
     fn own() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap()
+    }
+
+    #[test]
+    fn what_the_kernel_has_recorded_is_evidence_whatever_the_command_says() {
+        let recorded = [PathBuf::from("/tmp"), own()];
+        for (code, says) in [(0, String::new()), (1, format!("{:?}: Permission denied", own()))] {
+            let judged = judged_with(Ending::Exited(code), &says, &recorded);
+            let denied = judged.denied.expect("it was recorded");
+            assert_eq!((denied.path, denied.evidence), (Some(own()), Evidence::KernelAudit));
+            assert_eq!(denied.narrowest, Some(Mode::DangerFullAccess));
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_of_a_place_that_the_policy_allows_or_the_host_refuses_is_no_evidence() {
+        let recorded = ["/tmp", "/no such directory/x"].map(PathBuf::from);
+        assert_eq!(judged_with(Ending::Exited(0), "", &recorded), Judged::default());
+        assert_eq!(judged_with(Ending::TimedOut, "", &[own()]), Judged::default());
     }
 
     #[test]

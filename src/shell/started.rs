@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ringfence_platform::Cancel;
-use ringfence_platform::process::{Child, SpillFile, Stream};
+use ringfence_platform::process::{Child, KernelDenial, SpillFile, Stream};
 
 use super::attending::Attending;
 use super::output::Capture;
@@ -60,7 +60,7 @@ impl Written {
 }
 
 impl Started {
-    /// Waits for its end and that of all that it has started.
+    /// Waits for its end and that of all that it has started. Gives what the kernel says it denied.
     ///
     /// # Errors
     ///
@@ -69,13 +69,15 @@ impl Started {
         mut self,
         written: &Written,
         listener: Option<&Listener>,
-    ) -> io::Result<Ending> {
+    ) -> io::Result<(Ending, Vec<KernelDenial>)> {
         let Self { limits, deadline, ref cancel, ref mut child } = self;
-        Attending { limits, deadline, cancel }.attend(child, |stream, bytes| {
+        let attending = Attending { limits, deadline, cancel };
+        let ending = attending.attend(child, |stream, bytes| {
             written.push(stream, bytes);
             if let Some(listener) = listener {
                 listener(stream, bytes);
             }
-        })
+        })?;
+        Ok((ending, child.denials()))
     }
 }
