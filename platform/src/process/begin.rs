@@ -2,16 +2,18 @@
 //! directory that the command begins in.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::fchdir;
 
 use super::command::{Command, Workdir};
+use super::handover::Handover;
 use super::spawn::{Image, SHELL, Started};
 
 /// Enters the directory that is descriptor 3, for a thread that may not have a working directory of
@@ -30,6 +32,37 @@ pub(super) fn start(command: &Command) -> io::Result<Started> {
         }
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// What runs before a command that begins on a restricted thread: nothing of the command may run
+/// while that thread is there, which has the same rights and shares the memory of this process. So
+/// it waits for the end of descriptor 3, and takes what it is to export from 4.
+const GATE: &str =
+    "read -r _ <&3; unset PWD OLDPWD SHLVL; while IFS= read -r pair; do export \"$pair\"; done <&4";
+
+/// Closed once the thread that has started a command is gone. Then the command begins.
+#[derive(Debug)]
+pub(super) struct Gate(#[expect(dead_code, reason = "it is closed when it is dropped")] OwnedFd);
+
+/// The same as [`start`], but the command waits until the gate is dropped.
+pub(super) fn start_behind_gate(command: &Command) -> io::Result<(Started, Gate)> {
+    let image = Image::of(command)?;
+    let (theirs, gate) = pipe_with(PipeFlags::CLOEXEC)?;
+    let Handover { early, late, odd } = Handover::of(&command.env)?;
+    let mut script = GATE.to_owned();
+    let mut extra = vec![theirs.as_fd(), late.as_fd()];
+    match enter(&command.workdir) {
+        Ok(()) => {}
+        Err(Errno::PERM | Errno::NOSYS) => {
+            script.insert_str(0, "cd -P /proc/self/fd/5 || exit 126; ");
+            extra.push(command.workdir.as_fd());
+        }
+        Err(errno) => return Err(errno.into()),
+    }
+    script.push_str("; exec 3<&- 4<&- 5<&-; exec \"$@\"");
+    let words = ["-c".into(), script.into(), "sh".into()].into_iter().chain(odd);
+    let shell = Image::new(Path::new(SHELL), words.chain(image.words()), &early)?;
+    Ok((shell.spawn(command.streams, &extra)?, Gate(gate)))
 }
 
 /// Gives this thread a working directory of its own, which some containers forbid, and enters it.

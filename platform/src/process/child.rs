@@ -148,7 +148,6 @@ impl Child {
     /// runner was proved, and this process may read what is recorded. It can be asked once.
     pub fn denials(&mut self) -> Vec<KernelDenial> {
         let Some(records) = self.records.take() else { return Vec::new() };
-        self.tree.mark_records();
         records.end()
     }
 

@@ -1,4 +1,6 @@
-//! The Landlock domain of one command, and the thread in it that can signal all of its processes.
+//! The Landlock domain around that of one command, and the thread in it that can signal all of its
+//! processes. No thread of this process is in the command's own domain while that runs: a process may
+//! trace whatever is in its domain, ptrace(2), and what a thread of this process can do, all can.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -7,7 +9,6 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rustix::process::Signal as RawSignal;
 
-use super::records;
 use super::supervisor::Supervisor;
 use crate::own_process::{Process, this_process};
 
@@ -20,14 +21,8 @@ pub(super) struct Domain {
 
 #[derive(Debug)]
 struct Order {
-    what: What,
+    signal: Signal,
     done: SyncSender<()>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum What {
-    Signal(Signal),
-    Mark,
 }
 
 impl Domain {
@@ -55,20 +50,10 @@ impl Domain {
     /// Sends `signal` to every process in the domain; `SIGKILL` leaves none, since no process can
     /// leave the domain, and one that is being forked gets the signal or is not made, fork(2).
     pub(super) fn signal(&self, signal: RawSignal) {
-        if let Ok(signal) = Signal::try_from(signal.as_raw()) {
-            self.order(What::Signal(signal));
-        }
-    }
-
-    /// Makes a mark in what the kernel records of the domain.
-    pub(super) fn mark_records(&self) {
-        self.order(What::Mark);
-    }
-
-    fn order(&self, what: What) {
+        let Ok(signal) = Signal::try_from(signal.as_raw()) else { return };
         let (done, wait) = sync_channel(1);
         // In a child of fork(2) there is no thread that would obey.
-        if self.process == this_process() && self.orders.send(Order { what, done }).is_ok() {
+        if self.process == this_process() && self.orders.send(Order { signal, done }).is_ok() {
             let _ = wait.recv();
         }
     }
@@ -77,12 +62,9 @@ impl Domain {
 /// Only threads that were seen to be scoped come here: any other would reach every process of this
 /// user.
 fn obey(orders: &Receiver<Order>) {
-    while let Ok(Order { what, done }) = orders.recv() {
-        match what {
-            // There may be none.
-            What::Signal(signal) => drop(kill(Pid::from_raw(-1), signal)),
-            What::Mark => drop(records::make_mark()),
-        }
+    while let Ok(Order { signal, done }) = orders.recv() {
+        // There may be none.
+        let _ = kill(Pid::from_raw(-1), signal);
         let _ = done.send(());
     }
 }

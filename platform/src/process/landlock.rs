@@ -11,7 +11,7 @@ use ::landlock::{
 };
 use rustix::io::Errno;
 
-use super::begin::{on_a_thread, start};
+use super::begin::{on_a_thread, start_behind_gate};
 use super::child::Child;
 use super::command::{Command, Network, Restrictions, Streams};
 use super::domain::Domain;
@@ -118,9 +118,11 @@ impl Landlock {
         let mark = Mark::of(&mut command);
         if !self.scoped {
             let restrict = move || self.restrict(&restrictions, Log::Nothing);
-            let begin = move || restrict().map(|()| start(&command));
+            let begin = move || restrict().map(|()| start_behind_gate(&command));
+            // The gate opens when the thread is gone.
             let started = on_a_thread(begin).map_err(SpawnError::Runner)?;
-            return started.map_err(SpawnError::Program)?.marked(mark);
+            let (started, _gate) = started.map_err(SpawnError::Program)?;
+            return started.marked(mark);
         }
         let supervisor = Supervisor::get().map_err(SpawnError::Runner)?;
         let prover = Arc::clone(&supervisor);
@@ -129,13 +131,20 @@ impl Landlock {
         let log = if records.is_some() { Log::Denials } else { Log::Nothing };
         let begin = move || {
             self.restrict(&restrictions, log)?;
-            prover.prove_scoped()?;
             let mark = if log == Log::Denials { records::make_mark().ok() } else { None };
-            Ok((start(&command), mark))
+            Ok((start_behind_gate(&command), mark))
         };
-        let opened = Domain::open(&supervisor, begin).map_err(SpawnError::Runner)?;
+        // The thread that stays is in a domain around the command's: it reaches the command, which
+        // does not reach it. The one that has entered the command's own is gone before that begins.
+        let enter = move || {
+            scope_signals(Scope::Signal.into())?;
+            prover.prove_scoped()?;
+            on_a_thread(begin)
+        };
+        let opened = Domain::open(&supervisor, enter).map_err(SpawnError::Runner)?;
         let (domain, (started, mark)) = opened;
-        let child = started.map_err(SpawnError::Program)?.child(Tree::Domain(domain))?;
+        let (started, _gate) = started.map_err(SpawnError::Program)?;
+        let child = started.child(Tree::Domain(domain))?;
         Ok(child.recorded(records.zip(mark).map(|(records, mark)| records.of(mark))))
     }
 

@@ -7,6 +7,7 @@ mod command;
 mod descent;
 mod domain;
 mod entry;
+mod handover;
 mod interrupts;
 mod landlock;
 mod mounts;

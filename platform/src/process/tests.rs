@@ -1,5 +1,6 @@
 //! What each runner promises, on every one that this host has.
 
+mod apart;
 mod beginning;
 mod choice;
 mod ending;

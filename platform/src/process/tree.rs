@@ -52,13 +52,6 @@ impl Tree {
         }
     }
 
-    /// Makes the mark after which nothing is recorded that was denied before.
-    pub(super) fn mark_records(&self) {
-        if let Self::Domain(domain) = self {
-            domain.mark_records();
-        }
-    }
-
     /// How the command has ended, of which its own process may have told less.
     pub(super) fn understood(&self, ended: Ended) -> Ended {
         match self {
