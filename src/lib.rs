@@ -74,12 +74,12 @@ pub use policy::{
 pub use request::{Entry, Info, Op, Outcome, Request, WriteIntent};
 pub use ringfence_platform::process::{
     Cause, Held, Network, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, ShellGap,
-    Stream, leave_interrupts_to_the_command,
+    Stream, kernel_release, leave_interrupts_to_the_command,
 };
 pub use ringfence_platform::{
     Assurance, Cancel, Cas, Confinement, Digest, Durability, Effect, Enforcement,
     Error as FenceError, ErrorKind, Follow, Gap, Kind, Lost, Parents, Precondition, Receipt,
-    Removal, Resolution, Root, RootId, Roots, Snapshot, Stamp, TargetKey, kernel_release,
+    Removal, Resolution, Root, RootId, Roots, Snapshot, Stamp, TargetKey,
 };
 pub use service::PolicyService;
 pub use session::Session;

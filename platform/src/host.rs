@@ -63,11 +63,6 @@ pub fn survey(roots: &Roots, options: Options) -> impl Iterator<Item = Offer> {
     })
 }
 
-/// The release of the kernel, uname(2), to be shown.
-pub fn kernel_release() -> String {
-    rustix::system::uname().release().to_string_lossy().into_owned()
-}
-
 /// Acts without a boundary, on absolute paths: a path `a/b` beneath the one root is `/a/b`.
 /// Symlinks lead where they lead; magic links are not followed. The argument is there to be seen
 /// in review.

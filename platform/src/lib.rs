@@ -34,9 +34,7 @@ pub use assurance::{Assurance, Confinement, Enforcement, Gap, Options, Resolutio
 pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Result};
 pub use fence::Fence;
-pub use host::{
-    AmbientAuthority, Offer, ambient_authority, kernel_release, open, survey, unfenced,
-};
+pub use host::{AmbientAuthority, Offer, ambient_authority, open, survey, unfenced};
 pub use mutation::{
     Cas, Digest, Durability, Effect, Hasher, Lost, Mutation, Parents, Precondition, Receipt,
     Removal, Terms,

@@ -30,6 +30,7 @@ pub use interrupts::leave_interrupts_to_the_command;
 pub use plan::{Plan, Runners, SpawnError, unconfined};
 pub use report::{
     Cause, Held, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, ShellGap,
+    kernel_release,
 };
 pub use rights::may_write;
 pub use spill::SpillFile;

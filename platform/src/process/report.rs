@@ -161,3 +161,8 @@ fn spelled(passed_over: &[PassedOver]) -> String {
     }
     passed_over.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
+
+/// The release of the kernel, uname(2), to be shown.
+pub fn kernel_release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
