@@ -273,7 +273,8 @@ impl Session {
     }
 
     /// Runs a program in place of another: with the streams, the terminal and the directory of this
-    /// process, and without a limit of time.
+    /// process, and without a limit of time. A network that is to be denied is denied and protected
+    /// places are held, or nothing is run.
     ///
     /// # Errors
     ///

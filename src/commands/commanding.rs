@@ -17,7 +17,7 @@ use crate::asking::{Asking, Sought};
 use crate::audit::CommandRecord;
 use crate::error::{Error, Result};
 use crate::lexical;
-use crate::policy::{Approver, Bounds, Policy, Subject};
+use crate::policy::{Approver, Bounds, Confining, Policy, Subject};
 use crate::request::Op;
 use crate::shell::{
     Ending, Environment, Exec, Explained, Job, Judgement, Ran, Run, Sandbox, Shell, Started,
@@ -127,7 +127,9 @@ impl Commanding<'_> {
     ) -> Result<Ending> {
         let grant = policy.grant_command()?;
         record.decided(policy);
-        let plan = grant.plan(program(exec, policy)?, self.shell.confining(exec.network))?;
+        // Who runs it has asked for that now, and is told in no other way that it is not held.
+        let confining = Confining { strict: true, ..self.shell.confining(exec.network) };
+        let plan = grant.plan(program(exec, policy)?, confining)?;
         record.started(plan.held(), plan.passed_over());
         let mut child = match spawn(plan)? {
             Ok(child) => child,

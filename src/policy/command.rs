@@ -27,6 +27,8 @@ pub(crate) struct Confining<'a> {
     /// Whether metadata of files elsewhere has to be held too.
     pub(crate) metadata: bool,
     pub(crate) network: Network,
+    /// Whether what is asked for is held or nothing is run.
+    pub(crate) strict: bool,
 }
 
 impl Policy {
@@ -48,7 +50,7 @@ impl CommandGrant {
     ///
     /// [`Error::NoRunner`] if nothing here holds it so.
     pub(crate) fn plan(self, command: Command, confining: Confining<'_>) -> Result<Plan> {
-        let Confining { runners, required, metadata, network } = confining;
+        let Confining { runners, required, metadata, network, strict } = confining;
         let mut restrictions = Restrictions::default();
         match self.mode {
             Mode::DangerFullAccess => return Ok(unconfined(command, ambient_authority())),
@@ -57,6 +59,7 @@ impl CommandGrant {
         }
         restrictions.metadata = metadata;
         restrictions.network = network;
+        restrictions.strict = strict;
         runners.confine(command, restrictions, required).map_err(Error::NoRunner)
     }
 }

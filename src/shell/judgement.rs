@@ -23,6 +23,13 @@ const ENTRIES: [&str; 8] =
 /// How many lines before one that names an error alone may name its path.
 const ABOVE: usize = 3;
 
+/// How much of what a command says is looked at: it may say anything, and is not to hold up whoever
+/// waits for it.
+const MOST_LINES: usize = 500;
+const MOST_PATHS: usize = 64;
+const LONGEST_PATH: usize = 4096;
+const MOST_NAMES: usize = 64;
+
 /// What is known of a command that has ended.
 pub(crate) struct Judgement<'a> {
     /// Where it began: what its relative paths are taken against.
@@ -60,18 +67,24 @@ impl Judgement<'_> {
             let denied = CommandDenial { evidence: Evidence::KernelAudit, ..denied };
             return Judged { denied: Some(denied), may_be_denied: false };
         }
-        if code == 0 {
-            return Judged::default();
+        match code {
+            0 => return Judged::default(),
+            // What cannot be executed is not refused by a policy that is about changes.
+            126 | 127 => return Judged { denied: None, may_be_denied: false },
+            _ => {}
         }
         let text = String::from_utf8_lossy(stderr);
         let lines: Vec<_> = text.lines().collect();
-        let mut may_be_denied = false;
+        let lines = &lines[lines.len().saturating_sub(MOST_LINES)..];
+        let (mut may_be_denied, mut left) = (false, MOST_PATHS);
         for (number, line) in lines.iter().enumerate() {
             let Some(refusal) = Refusal::in_line(line) else { continue };
             may_be_denied = true;
             let above = if refusal.names_nothing() { ABOVE.min(number) } else { 0 };
             let near = lines[number - above..number].iter().rev().copied();
             let named = refusal.paths().chain(near.flat_map(last_words));
+            let named = named.filter(|path| is_short(path)).take(left);
+            let named = named.inspect(|_| left = left.saturating_sub(1));
             if let Some(denied) = named.filter_map(|path| self.denied(path, refusal.entry)).next() {
                 return Judged { denied: Some(denied), may_be_denied: false };
             }
@@ -126,6 +139,11 @@ impl<'a> Refusal<'a> {
         let quoted = quoted(self.before).into_iter().chain(quoted(self.after));
         quoted.chain(last_words(self.before.trim_end().trim_end_matches([':', ',', '-'])))
     }
+}
+
+/// Whether it may be a path that the system takes.
+fn is_short(path: &str) -> bool {
+    path.len() < LONGEST_PATH && path.split('/').count() <= MOST_NAMES
 }
 
 /// The last part between colons, and its last word.
@@ -223,6 +241,23 @@ mod tests {
         ] {
             assert_eq!(denied(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn what_a_command_says_does_not_hold_anybody_up() {
+        let endless = format!("'{}': Permission denied\n", "/a".repeat(100_000));
+        let many = "/a/b/c d/e: Permission denied\n".repeat(100_000);
+        let looks = std::cell::Cell::new(0);
+        let needs = |path: &Path| {
+            looks.set(looks.get() + 1);
+            assert!(path.as_os_str().len() <= LONGEST_PATH + 100);
+            Mode::WorkspaceWrite
+        };
+        let workdir = &std::env::temp_dir();
+        let judgement = Judgement { workdir, mode: Mode::WorkspaceWrite, needs: &needs };
+        let text = endless + &many;
+        assert!(judgement.judge(Ending::Exited(1), text.as_bytes(), &[]).may_be_denied);
+        assert!(looks.get() <= MOST_PATHS, "{} looks", looks.get());
     }
 
     #[test]

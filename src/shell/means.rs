@@ -31,6 +31,6 @@ impl Shell {
         let Self { required, metadata, .. } = *self;
         let find = || self.only.map_or_else(Runners::probe, Runners::only);
         let runners = self.runners.get_or_init(find);
-        Confining { runners, required, metadata, network }
+        Confining { runners, required, metadata, network, strict: false }
     }
 }

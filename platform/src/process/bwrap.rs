@@ -3,12 +3,14 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use super::begin::on_a_lasting_thread;
 use super::child::Child;
 use super::command::{Command, Network, Restrictions, Streams};
 use super::entry::{Entry, words};
+use super::handover::Handover;
 use super::mounts::{Mounts, place_of};
 use super::namespace::Namespace;
 use super::plan::SpawnError;
@@ -82,8 +84,10 @@ impl Bwrap {
     ) -> Result<Child, SpawnError> {
         let image = Image::of(&command).map_err(SpawnError::Program)?;
         let runner = SpawnError::Runner;
-        let entry = self.entry(&command, restrictions).map_err(runner)?;
-        let bwrap = Image::new(&self.program, words(&command, &image), &[]).map_err(runner)?;
+        let Handover { early, late, odd } =
+            Handover::of(&command.env).map_err(SpawnError::Program)?;
+        let entry = self.entry(&command, restrictions, early, late).map_err(runner)?;
+        let bwrap = Image::new(&self.program, words(odd, &image), &[]).map_err(runner)?;
         let begin = move || entry.begin(&bwrap, command.streams);
         let ((started, said), starter) = on_a_lasting_thread(begin).map_err(runner)?;
         let mut namespace = Namespace::of(started.pid, starter).map_err(runner)?;
@@ -93,7 +97,13 @@ impl Bwrap {
         entered.map(|()| child).map_err(runner)
     }
 
-    fn entry(&self, command: &Command, restrictions: &Restrictions) -> io::Result<Entry> {
+    fn entry(
+        &self,
+        command: &Command,
+        restrictions: &Restrictions,
+        early: Vec<(OsString, OsString)>,
+        late: OwnedFd,
+    ) -> io::Result<Entry> {
         let mounts = Mounts::of(restrictions)?;
         let workdir = place_of(&command.workdir)?;
         let options = [
@@ -104,11 +114,13 @@ impl Bwrap {
         ];
         let options = options.into_iter().filter(|(is_wanted, _)| *is_wanted);
         let options = options.flat_map(|(_, words)| words).map(OsString::from);
+        let set = |(name, value)| ["--setenv".into(), name, value];
         let enter = ["--chdir".into(), workdir.into_os_string()];
+        let enter = enter.into_iter().chain(early.into_iter().flat_map(set));
         let begins_in = Meta::of(&command.workdir)
             .map_err(|fault| io::Error::other(fault.at("enter", command.workdir.path())))?;
         let here = (Path::new("."), begins_in.id());
         let pinned = mounts.pinned().iter().map(|(path, id)| (path.as_path(), *id));
-        Entry::new(options.chain(mounts.words()).chain(enter), pinned.chain([here]))
+        Entry::new(options.chain(mounts.words()).chain(enter), late, pinned.chain([here]))
     }
 }

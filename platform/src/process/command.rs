@@ -108,6 +108,9 @@ pub struct Restrictions {
     pub metadata: bool,
     /// What it may reach beyond this machine's files.
     pub network: Network,
+    /// Whether no runner will do that does not hold the network and the protected places of these
+    /// restrictions, however little is required otherwise.
+    pub strict: bool,
 }
 
 impl Restrictions {

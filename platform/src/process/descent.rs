@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Sends `signal` to each member that there is now.
 pub(super) fn signal_once(first: Pid, mark: &Mark, signal: Signal) {
-    for (_, fd) in members(first, Some(mark)) {
+    for (_, fd) in members(first, Some(mark), Instant::now() + PATIENCE) {
         // It may be gone, or another's.
         let _ = pidfd_send_signal(&fd, signal);
     }
@@ -24,7 +24,7 @@ pub(super) fn signal_once(first: Pid, mark: &Mark, signal: Signal) {
 
 /// Sends `signal` to all that descends from `first` now, and not to itself.
 pub(super) fn signal_below(first: Pid, signal: Signal) {
-    let below = members(first, None).into_iter();
+    let below = members(first, None, Instant::now() + PATIENCE).into_iter();
     for (_, fd) in below.filter(|(pid, _)| *pid != first) {
         let _ = pidfd_send_signal(&fd, signal);
     }
@@ -32,14 +32,14 @@ pub(super) fn signal_below(first: Pid, signal: Signal) {
 
 /// Ends each member, and those that came meanwhile, until there are none.
 pub(super) fn kill_all(first: Pid, mark: &Mark) {
-    let began = Instant::now();
+    let until = Instant::now() + PATIENCE;
     loop {
-        let members = members(first, Some(mark));
+        let members = members(first, Some(mark), until);
         let mut is_alive = false;
         for (_, fd) in &members {
             is_alive |= pidfd_send_signal(fd, Signal::KILL).is_ok();
         }
-        let left = PATIENCE.saturating_sub(began.elapsed());
+        let left = until.saturating_duration_since(Instant::now());
         if !is_alive || left.is_zero() {
             return;
         }
@@ -58,12 +58,14 @@ fn wait_for(members: &[(Pid, OwnedFd)], patience: Duration) {
 }
 
 /// Every process that descends from `first` or has the mark, `first` among them. Each is looked at
-/// again once it is held, since its number may be another's by then.
-fn members(first: Pid, mark: Option<&Mark>) -> Vec<(Pid, OwnedFd)> {
-    let all = processes();
+/// again once it is held, since its number may be another's by then. What is not found until then is
+/// not looked for any longer: there may be as many as the system has room for.
+fn members(first: Pid, mark: Option<&Mark>, until: Instant) -> Vec<(Pid, OwnedFd)> {
+    let all = processes(until);
     let mut known: HashSet<i32> = HashSet::from([first.as_raw_nonzero().get()]);
+    let in_time = |_: &i32| Instant::now() < until;
     let is_marked = |pid: i32| mark.is_some_and(|mark| has_mark(pid, mark));
-    known.extend(all.keys().copied().filter(|pid| is_marked(*pid)));
+    known.extend(all.keys().copied().take_while(in_time).filter(|pid| is_marked(*pid)));
     loop {
         let before = known.len();
         let children = all.iter().filter(|(_, found)| known.contains(&found.parent));
@@ -89,11 +91,12 @@ struct Found {
     started: u64,
 }
 
-/// All processes that still run.
-fn processes() -> HashMap<i32, Found> {
+/// All processes that still run, as far as there is time to look.
+fn processes(until: Instant) -> HashMap<i32, Found> {
     let Ok(entries) = fs::read_dir("/proc") else { return HashMap::new() };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    names.filter_map(|pid: i32| Some((pid, process(pid)?))).collect()
+    let in_time = names.take_while(|_| Instant::now() < until);
+    in_time.filter_map(|pid: i32| Some((pid, process(pid)?))).collect()
 }
 
 /// One that runs; nothing once it has ended, though its parent may not have looked yet.

@@ -3,18 +3,18 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::MemfdFlags;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
-use super::command::{Command, Streams};
+use super::command::Streams;
+use super::handover::file_of;
 use super::spawn::{Image, SHELL, Started};
 use crate::stat::FileId;
 
@@ -25,9 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_TOLD: usize = 300;
 
 /// Descriptors: 3 the options of bubblewrap, 4 paths, 5 what is to be at each, 6 the word, 7 who the
-/// first process is, 8 the command's own standard error. The word is written only while somebody is
-/// there to read it, and by then all is tied to that process's life: the first process, the last to
-/// be, waits for its children. env(1) gives the environment as it is; a shell would not.
+/// first process is, 8 what is exported last, 9 the command's own standard error. The word is written
+/// only while somebody is there to read it, and by then all is tied to that process's life: the first
+/// process, the last to be, waits for its children.
 const PRELUDE: &str = r#"
 PATH=/usr/bin:/bin
 found=$(xargs -0 stat -c %d:%i -- <&4 2>/dev/null)
@@ -37,26 +37,24 @@ found=$(xargs -0 stat -c %d:%i -- <&4 2>/dev/null)
 }
 until read -r id name state rest </proc/1/stat && [ "$state" = S ]; do :; done
 printf . >&6 || exit 1
-exec 2>&8 4<&- 5<&- 6>&- 7>&- 8>&-
-exec env -i -- "$@"
+exec 2>&9 4<&- 5<&- 6>&- 7>&- 9>&-
+unset PWD OLDPWD SHLVL
+while IFS= read -r pair; do export "$pair"; done <&8
+exec 8<&-
+exec "$@"
 "#;
 
 /// Becomes its arguments. For a program that env(1) would take for a part of the environment.
 const BECOME: &str = "exec \"$@\"";
 
-/// The command line of bubblewrap: options from descriptor 3, and then the shell.
-pub(super) fn words(command: &Command, image: &Image) -> Vec<OsString> {
+/// The command line of bubblewrap, which everybody can read: options from descriptor 3, and then the
+/// shell. `odd` stands before the program.
+pub(super) fn words(odd: Vec<OsString>, image: &Image) -> Vec<OsString> {
     let options = ["--args", "3", "--info-fd", "7", "--", SHELL, "-c", PRELUDE, "sh"];
-    let pair = |(name, value): &(OsString, OsString)| {
-        let mut pair = name.clone();
-        pair.push("=");
-        pair.push(value);
-        pair
-    };
-    let is_like_a_pair = image.program().contains(&b'=');
+    let is_like_a_pair = !odd.is_empty() && image.program().contains(&b'=');
     let become_it = is_like_a_pair.then_some([SHELL, "-c", BECOME, "sh"]);
     let mut words: Vec<OsString> = options.map(OsString::from).to_vec();
-    words.extend(command.env.iter().map(pair));
+    words.extend(odd);
     words.extend(become_it.into_iter().flatten().map(OsString::from));
     words.extend(image.words());
     words
@@ -68,6 +66,7 @@ pub(super) struct Entry {
     options: OwnedFd,
     paths: OwnedFd,
     wanted: OwnedFd,
+    late: OwnedFd,
     word: Pipe,
     info: Pipe,
     errors: Pipe,
@@ -89,8 +88,10 @@ pub(super) struct Said {
 
 impl Entry {
     /// Gives bubblewrap these options, and has it seen that `pinned` are where they are said to be.
+    /// `late` is exported last.
     pub(super) fn new<'p>(
         options: impl IntoIterator<Item = OsString>,
+        late: OwnedFd,
         pinned: impl IntoIterator<Item = (&'p Path, FileId)>,
     ) -> io::Result<Self> {
         let (mut paths, mut wanted) = (Vec::new(), String::new());
@@ -102,6 +103,7 @@ impl Entry {
             options: file_of(&terminated(options))?,
             paths: file_of(&terminated(paths))?,
             wanted: file_of(wanted.as_bytes())?,
+            late,
             word: Pipe::new()?,
             info: Pipe::new()?,
             errors: Pipe::new()?,
@@ -110,8 +112,8 @@ impl Entry {
 
     /// Starts bubblewrap.
     pub(super) fn begin(self, bwrap: &Image, streams: Streams) -> io::Result<(Started, Said)> {
-        let Self { options, paths, wanted, word, info, errors } = self;
-        let extra = [&options, &paths, &wanted, &word.write, &info.write].map(AsFd::as_fd);
+        let Self { options, paths, wanted, late, word, info, errors } = self;
+        let extra = [&options, &paths, &wanted, &word.write, &info.write, &late].map(AsFd::as_fd);
         let started = bwrap.spawn_apart(streams, &extra, errors.write.as_fd())?;
         Ok((started, Said { word: word.read, info: info.read, errors: errors.read }))
     }
@@ -184,12 +186,4 @@ fn now_in(pipe: OwnedFd) -> io::Result<String> {
 fn terminated(words: impl IntoIterator<Item = OsString>) -> Vec<u8> {
     let bytes = words.into_iter().map(OsString::into_encoded_bytes);
     bytes.flat_map(|word| [word, vec![0]].concat()).collect()
-}
-
-/// A file in memory that has no name.
-fn file_of(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = File::from(rustix::fs::memfd_create("ringfence", MemfdFlags::CLOEXEC)?);
-    file.write_all(bytes)?;
-    file.rewind()?;
-    Ok(file.into())
 }

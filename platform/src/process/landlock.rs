@@ -195,7 +195,7 @@ impl Landlock {
 
 /// Why a domain was not entered. The kernel lets a thread be in sixteen at most, landlock(7): that
 /// is told in words.
-fn not_entered(error: RulesetError) -> io::Error {
+pub(super) fn not_entered(error: RulesetError) -> io::Error {
     if let RulesetError::RestrictSelf(RestrictSelfError::RestrictSelfCall { source, .. }) = &error
         && source.kind() == io::ErrorKind::ArgumentListTooLong
     {

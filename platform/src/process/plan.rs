@@ -8,7 +8,7 @@ use super::child::Child;
 use super::command::{Command, Network, Restrictions};
 use super::proven::Proven;
 use super::report::{
-    Cause, Held, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, Unusable,
+    Cause, Held, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, ShellGap, Unusable,
 };
 use super::tree::Mark;
 use crate::host::AmbientAuthority;
@@ -156,7 +156,9 @@ impl Candidate {
         required: ShellEnforcement,
     ) -> Result<(&Proven, Held), PassedOver> {
         let (proven, held) = self.held(restrictions)?;
-        if held.enforcement() < required {
+        let asked = [ShellGap::ProtectedSubpaths, ShellGap::Network];
+        let unmet = held.gaps.iter().any(|gap| restrictions.strict && asked.contains(gap));
+        if unmet || held.enforcement() < required {
             let gaps: Vec<_> = held.gaps.iter().map(ToString::to_string).collect();
             return Err(self.too_weak(format!("it does not hold {}", gaps.join(", "))));
         }

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tempfile::Builder;
+use tempfile::{Builder, TempDir};
 
 use super::child::{Child, Ended, Happened};
 use super::command::{Command, Restrictions, Workdir};
@@ -17,7 +18,11 @@ use crate::roots::Roots;
 /// Longer than any host takes to start a shell.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where every system has one, should this process have no directory for temporary files.
+/// What is this user's alone, where there is one.
+const OWN: &str = "XDG_RUNTIME_DIR";
+
+/// What is no writable root by default, as the directory for temporary files is: that may lie in a
+/// workspace, and what a command may write in proves little.
 const SHARED: &str = "/var/tmp";
 
 /// Writes in the directories that it is given, one after the other.
@@ -46,9 +51,7 @@ pub(super) fn prove(
 fn wrote(
     spawn: impl FnOnce(Command, Restrictions) -> Result<Child, SpawnError>,
 ) -> io::Result<(bool, bool)> {
-    let mut place = Builder::new();
-    place.prefix(".ringfence-probe-");
-    let place = place.tempdir().or_else(|_| place.tempdir_in(SHARED))?;
+    let place = place()?;
     let dirs = ["granted", "denied"].map(|name| place.path().join(name));
     for dir in &dirs {
         fs::create_dir(dir)?;
@@ -68,6 +71,16 @@ fn wrote(
     ended(child)?;
     let wrote = |dir: &std::path::Path| dir.join("proof").try_exists();
     Ok((wrote(granted)?, wrote(denied)?))
+}
+
+/// A directory of its own, in the first place that has room for one.
+fn place() -> io::Result<TempDir> {
+    let mut builder = Builder::new();
+    builder.prefix(".ringfence-probe-");
+    let own = std::env::var_os(OWN).map(PathBuf::from).filter(|own| own.is_absolute());
+    let places = own.into_iter().chain([SHARED.into()]);
+    let made = places.filter_map(|place| builder.tempdir_in(place).ok()).next();
+    made.map_or_else(|| builder.tempdir(), Ok)
 }
 
 fn ended(mut child: Child) -> io::Result<Ended> {

@@ -3,13 +3,13 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
 use nix::sys::signal::{SigSet, Signal};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, accessat, statat};
 use rustix::process::Pid;
 
 use super::child::Child;
@@ -79,6 +79,9 @@ impl Image {
     /// The program of `command`, found as a shell finds it.
     pub(super) fn of(command: &Command) -> io::Result<Self> {
         let program = found(&command.program, &command.env)?;
+        if program.as_os_str().as_bytes().contains(&b'/') {
+            is_executable(&command.workdir, &program)?;
+        }
         Self::new(&program, command.arguments.iter().cloned(), &command.env)
     }
 
@@ -184,7 +187,7 @@ fn open_from(first: usize) -> Vec<i32> {
     numbers.filter(|number| usize::try_from(*number).is_ok_and(|own| own >= first)).collect()
 }
 
-fn above(fd: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {
+fn above(fd: impl AsFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(fd, ABOVE)?)
 }
 
@@ -203,17 +206,20 @@ fn found(program: &OsStr, env: &[(OsString, OsString)]) -> io::Result<PathBuf> {
     let mut error = io::ErrorKind::NotFound.into();
     for directory in std::env::split_paths(path) {
         let candidate = directory.join(program);
-        match is_executable(&candidate) {
-            Ok(true) => return Ok(candidate),
-            Ok(false) => error = io::ErrorKind::PermissionDenied.into(),
+        match is_executable(CWD, &candidate) {
+            Ok(()) => return Ok(candidate),
+            Err(why) if why.kind() == io::ErrorKind::PermissionDenied => error = why,
             Err(_) => {}
         }
     }
     Err(error)
 }
 
-fn is_executable(path: &Path) -> io::Result<bool> {
-    let is_file = std::fs::metadata(path)?.is_file();
-    let may = || rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
-    Ok(is_file && may())
+/// Fails if `path`, taken against `base`, is no file that may be executed.
+fn is_executable(base: impl AsFd, path: &Path) -> io::Result<()> {
+    let found = statat(&base, path, AtFlags::empty())?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(accessat(&base, path, Access::EXEC_OK, AtFlags::EACCESS)?)
 }

@@ -25,6 +25,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, test_kill_process, waitpid};
 
 use super::command::Streams;
+use super::landlock::not_entered;
 use super::spawn::{Image, SHELL};
 use crate::own_process::{Process, this_process};
 
@@ -143,7 +144,7 @@ pub(super) fn scope_signals(scopes: BitFlags<Scope>) -> io::Result<()> {
     match scoped().map(|status| status.ruleset) {
         Ok(RulesetStatus::FullyEnforced) => Ok(()),
         Ok(RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced) => Err(not_scoped()),
-        Err(error) => Err(io::Error::new(io::ErrorKind::Unsupported, error)),
+        Err(error) => Err(not_entered(error)),
     }
 }
 

@@ -18,7 +18,7 @@ const MOUNTS_APART: &str =
     "under bubblewrap each root is its own mount: mv(1) copies, and no hard link is made";
 const EXDEV: &str = "the kernel answers both alike, so the error names both";
 const TWO_LAYERS: &str =
-    "a command is in one layer of its own, and in another that is around all of this process";
+    "a command is in two layers of its own, and in another that is around all of this process";
 const SEMAPHORE: &str = "where shared memory is denied, the library does not say which path it was";
 const NO_OPERATION: &str = "the operation that a command tried is not known";
 const NOT_TOLD: &str = "that something was left running and was ended is not told";
@@ -45,7 +45,7 @@ const LEVELS: &str =
     "field::commands::layers::three_levels_of_runners_let_files_move_between_directories";
 const USED_UP: &str =
     "field::commands::layers::where_the_layers_are_used_up_that_is_said_and_no_denial";
-const ONE_LAYER: &str = "field::commands::layers::each_command_is_in_one_layer_of_its_own";
+const ONE_LAYER: &str = "field::commands::layers::each_command_is_in_two_layers_of_its_own";
 const ELSEWHERE: &str = runners!("writes::no_change_works_elsewhere");
 const DEVICES: &str = "field::commands::places::the_same_devices_can_be_written_under_every_runner";
 const NO_DENIAL: &str =

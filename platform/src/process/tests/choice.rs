@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use super::super::*;
 use super::lack::{Lack, without};
-use super::support::{again, bash, on, outcome, part, place, within};
+use super::support::{again, bash, on, outcome, part, place, tree, within};
 
 /// The runner that is taken for a command, and which were passed over.
 fn taken(
@@ -109,15 +109,18 @@ fn where_bubblewrap_is_not_installed_that_is_said() {
 
 #[test]
 fn a_probe_leaves_nothing_behind() {
-    let place = place();
     let test = "choice::a_probe_leaves_nothing_behind";
     if part().is_some() {
         Runners::probe().survey();
         return;
     }
+    let place = place();
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    command.env("TMPDIR", &place.inside);
+    command.env("TMPDIR", &place.inside).env("XDG_RUNTIME_DIR", &place.outside);
+    let before = tree(&place.inside);
     again(command, test);
+    assert_eq!(tree(&place.inside), before, "it is another's");
+    assert_eq!(std::fs::read_dir(&place.outside).unwrap().count(), 0);
     assert_eq!(std::fs::read_dir(&place.inside).unwrap().count(), 0);
 }
 
