@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
@@ -258,7 +258,11 @@ fn an_interrupt_is_for_the_command_to_take() {
     }
     let stage = stage();
     let line = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done";
-    let mut command = command(stage.root(), &["exec", "--", "bash", "-c", line]);
+    // Where the tests run in the background it is ignored, and nobody could take it.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_ringfence")]);
+    command.current_dir(stage.root()).env("TMPDIR", "/tmp");
+    command.args(["exec", "--", "bash", "-c", line]);
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
