@@ -77,6 +77,15 @@ pub(crate) fn within(limit: Duration, mut is_so: impl FnMut() -> bool, what: &st
     }
 }
 
+/// Whether a process sleeps for this time.
+pub(crate) fn is_slept_for(time: &str) -> bool {
+    let line = format!("sleep\0{time}\0");
+    let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    processes
+        .map(|own| std::fs::read(own.join("cmdline")))
+        .any(|read| read.is_ok_and(|read| read == line.as_bytes()))
+}
+
 /// Whether a process runs that is no zombie.
 pub(crate) fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();

@@ -11,7 +11,8 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use super::{Run, USAGE, command, finish, run, stage};
-use crate::support::{Effect, NodeKind, Stage, runs_commands};
+use crate::shell::is_slept_for;
+use crate::support::{Effect, NodeKind, Stage, runs_commands, say};
 
 /// It cannot be held as it is to be.
 const NOT_RUN: i32 = 125;
@@ -139,8 +140,11 @@ fn a_command_changes_what_its_mode_allows_and_no_more() {
         "setsid bash -c 'echo x > ../n'",
     ] {
         assert_ne!(shell(&stage, &[], line).code(), 0, "{line}");
-        stage.assert_unchanged(&before);
+        // mv(1) has copied what it cannot remove, where it cannot rename.
+        drop(std::fs::remove_file(stage.root().join("d/taken")));
+        stage.assert_unchanged_but_times_of_dirs(&before);
     }
+    let before = stage.snapshot();
     for line in ["echo x > n", "echo x > ../n", "rm f", "mkdir d/e"] {
         assert_ne!(shell(&stage, &["--mode", "read-only"], line).code(), 0, "{line}");
         stage.assert_unchanged(&before);
@@ -189,7 +193,9 @@ fn what_a_command_would_be_held_to_is_told_and_nothing_run() {
 
 /// Whether a command would be held to something. Where that is a gap, none is run.
 fn is_held(stage: &Stage, options: &[&str], gap: &str) -> bool {
-    let is_held = !explained(stage, options)["gaps"].as_array().unwrap().contains(&gap.into());
+    let told = executed(stage, &[options, &["--explain", "--json"]].concat(), &["true"], "");
+    let gaps = (told.code() == 0).then(|| Run::json(&told.out)["gaps"].clone());
+    let is_held = gaps.is_some_and(|gaps| !gaps.as_array().unwrap().contains(&gap.into()));
     if !is_held {
         assert_eq!(shell(stage, options, "touch n").code(), NOT_RUN);
         assert!(!stage.root().join("n").exists());
@@ -257,6 +263,9 @@ fn an_interrupt_is_for_the_command_to_take() {
         return;
     }
     let stage = stage();
+    if explained(&stage, &[])["runner"] != "landlock" {
+        return say("left out: an interrupt: bubblewrap takes it, and ends its command");
+    }
     let line = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done";
     // Where the tests run in the background it is ignored, and nobody could take it.
     let mut command = Command::new("env");
@@ -272,13 +281,6 @@ fn an_interrupt_is_for_the_command_to_take() {
     killpg(group, Signal::SIGINT).unwrap();
     out.read_to_string(&mut told).unwrap();
     assert_eq!((told.as_str(), child.wait().unwrap().code()), ("ready\ncaught\n", Some(5)));
-}
-
-/// Whether any process has this word among its arguments.
-fn is_run(word: &str) -> bool {
-    let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
-    let lines = processes.filter_map(|path| std::fs::read(path.join("cmdline")).ok());
-    lines.into_iter().any(|line| line.split(|byte| *byte == 0).any(|own| own == word.as_bytes()))
 }
 
 #[test]
@@ -298,13 +300,13 @@ fn a_command_dies_with_what_runs_it_and_leaves_nothing() {
         assert_eq!(told, "ready\n");
         stage.assert_unchanged(&before);
         let started = Instant::now();
-        while !is_run(&word) {
+        while !is_slept_for(&word) {
             assert!(started.elapsed() < Duration::from_secs(30), "it does not begin");
         }
         child.kill().unwrap();
         child.wait().unwrap();
         let killed = Instant::now();
-        while is_run(&word) {
+        while is_slept_for(&word) {
             assert!(killed.elapsed() < Duration::from_secs(1), "it still runs");
         }
         stage.assert_unchanged(&before);

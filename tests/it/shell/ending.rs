@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ringfence::{Cancel, Code, Ending, Mode, Run, Runner};
 
-use super::{PATIENCE, run, runs, session, stage, stdout, within};
+use super::{PATIENCE, is_slept_for, run, session, stage, stdout, within};
 use crate::support::runs_commands;
 
 /// Beyond the limit and the grace.
@@ -69,14 +69,14 @@ fn what_it_left_running_ends_with_it() {
         return;
     }
     let stage = stage();
-    for mode in [Mode::ReadOnly, Mode::WorkspaceWrite] {
+    for (number, mode) in [Mode::ReadOnly, Mode::WorkspaceWrite].into_iter().enumerate() {
         let session = session(&stage, mode);
+        let time = format!("303.{}{number}", std::process::id());
         let began = Instant::now();
-        let ran = run(&session, LEAVES);
+        let ran = run(&session, &LEAVES.replace("300", &time));
         assert!(began.elapsed() < PATIENCE, "nobody waits for what it left");
-        let pid = stdout(&ran).to_owned();
-        assert!(pid.trim().parse::<u32>().is_ok(), "{ran:?}");
-        within(Duration::from_secs(1), || !runs(&pid), "it still runs");
+        assert!(stdout(&ran).trim().parse::<u32>().is_ok(), "{ran:?}");
+        within(Duration::from_secs(1), || !is_slept_for(&time), "it still runs");
     }
 }
 
@@ -104,18 +104,13 @@ fn who_cancels_it_ends_all_of_it() {
     let session = session(&stage, Mode::WorkspaceWrite);
     let cancel = Cancel::new();
     std::thread::scope(|scope| {
-        let command = Run::new("echo $$ > pid; sleep 300").cancel(cancel.clone());
+        let time = format!("302.{}", std::process::id());
+        let command = Run::new(format!("sleep {time}; true")).cancel(cancel.clone());
         let ran = scope.spawn(|| session.run(command).unwrap());
-        let told = stage.root().join("pid");
-        within(
-            PATIENCE,
-            || std::fs::read_to_string(&told).is_ok_and(|pid| pid.ends_with('\n')),
-            "",
-        );
+        within(PATIENCE, || is_slept_for(&time), "it does not sleep");
         cancel.cancel();
         assert_eq!(ran.join().unwrap().ending, Ending::Aborted);
-        let pid = std::fs::read_to_string(&told).unwrap();
-        within(Duration::from_secs(1), || !runs(&pid), "it still runs");
+        within(Duration::from_secs(1), || !is_slept_for(&time), "it still runs");
     });
     let error = session.run(Run::new("touch n").cancel(cancel)).unwrap_err();
     assert_eq!(error.code(), Code::FsAborted);

