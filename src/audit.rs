@@ -75,10 +75,7 @@ impl Record {
     pub(crate) fn decided<T>(&mut self, policy: &Policy, judged: Result<T>) -> Result<T> {
         match &judged {
             Ok(_) => {
-                let roots = policy.roots().into_iter().flat_map(|roots| roots.iter());
-                let roots: Vec<_> = roots.map(|root| root.path()).collect();
-                let mode = policy.mode();
-                event!(event = "policy/decided", decision = "allow", %mode, ?roots);
+                allowed(policy);
                 self.stage = Stage::Decided;
             }
             Err(error) => self.refused(error),
@@ -165,6 +162,14 @@ impl Drop for Record {
             event!(event = "change/failed", code = "PANIC", elapsed_us = self.elapsed_us());
         }
     }
+}
+
+/// The policy allows it.
+fn allowed(policy: &Policy) {
+    let roots = policy.roots().into_iter().flat_map(|roots| roots.iter());
+    let roots: Vec<_> = roots.map(|root| root.path()).collect();
+    let mode = policy.mode();
+    event!(event = "policy/decided", decision = "allow", %mode, ?roots);
 }
 
 /// What is told of a denial; nothing of any other error.

@@ -5,15 +5,11 @@ use std::time::Instant;
 use ringfence_platform::process::{Held, PassedOver};
 use tracing::field;
 
-use super::{AUDIT, Denied, MOST_CHARS, tell_if_unavailable};
+use super::{AUDIT, Denied, MOST_CHARS, allowed, tell_if_unavailable};
 use crate::error::Error;
 use crate::policy::Policy;
 use crate::request::Op;
 use crate::shell::{Ending, Ran, Run, Sandbox};
-
-macro_rules! event {
-    ($($field:tt)*) => { tracing::info!(target: AUDIT, $($field)*) };
-}
 
 /// The span that the events of a command are in. Its mode and workdir are told once they are known.
 pub(crate) fn command(run: &Run, session: &str) -> tracing::Span {
@@ -39,10 +35,7 @@ impl CommandRecord {
 
     /// It may run under this policy.
     pub(crate) fn decided(&mut self, policy: &Policy) {
-        let roots = policy.roots().into_iter().flat_map(|roots| roots.iter());
-        let roots: Vec<_> = roots.map(|root| root.path()).collect();
-        let mode = policy.mode();
-        event!(event = "policy/decided", decision = "allow", %mode, ?roots);
+        allowed(policy);
         self.is_decided = true;
     }
 
@@ -57,13 +50,9 @@ impl CommandRecord {
     pub(crate) fn ended(&mut self, ran: &Ran) {
         let Sandbox { held, denied, .. } = &ran.sandbox;
         let Told { runner, enforcement, gaps } = Told::of(held.as_ref());
-        let (exit, signal, timed_out, aborted) = match ran.ending {
-            Ending::Exited(code) => (Some(code), None, false, false),
-            Ending::Signalled(signal) => (None, Some(signal), false, false),
-            Ending::TimedOut => (None, None, true, false),
-            Ending::Aborted => (None, None, false, true),
-            Ending::Unknown | Ending::NotExecuted(_) => (None, None, false, false),
-        };
+        let (exit, signal) = by_itself(ran.ending);
+        let timed_out = ran.ending == Ending::TimedOut;
+        let aborted = ran.ending == Ending::Aborted;
         event!(
             event = "command/ended",
             runner,
@@ -83,7 +72,8 @@ impl CommandRecord {
 
     /// It was run in place of another, and has ended so.
     pub(crate) fn ended_as(&mut self, ending: Ending) {
-        event!(event = "command/ended", ending = ?ending, elapsed_us = self.elapsed_us());
+        let (exit, signal) = by_itself(ending);
+        event!(event = "command/ended", exit, signal, elapsed_us = self.elapsed_us());
         self.has_ended = true;
     }
 
@@ -111,6 +101,17 @@ impl Drop for CommandRecord {
         }
         if !self.has_ended {
             event!(event = "command/ended", code = "PANIC", elapsed_us = self.elapsed_us());
+        }
+    }
+}
+
+/// The exit code, or the signal.
+fn by_itself(ending: Ending) -> (Option<i32>, Option<i32>) {
+    match ending {
+        Ending::Exited(code) => (Some(code), None),
+        Ending::Signalled(signal) => (None, Some(signal)),
+        Ending::TimedOut | Ending::Aborted | Ending::Unknown | Ending::NotExecuted(_) => {
+            (None, None)
         }
     }
 }

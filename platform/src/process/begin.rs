@@ -36,21 +36,32 @@ pub(super) fn start(command: &Command) -> io::Result<Started> {
 
 /// What runs before a command that begins on a restricted thread: nothing of the command may run
 /// while that thread is there, which has the same rights and shares the memory of this process. So
-/// it waits for the end of descriptor 3, and takes what it is to export from 4.
+/// it waits for a line from descriptor 3, and takes what it is to export from 4.
 const GATE: &str =
     "read -r _ <&3; unset PWD OLDPWD SHLVL; while IFS= read -r pair; do export \"$pair\"; done <&4";
 
-/// Closed once the thread that has started a command is gone. Then the command begins.
+/// Dropped once the thread that has started a command is gone. Then the command begins.
 #[derive(Debug)]
-pub(super) struct Gate(#[expect(dead_code, reason = "it is closed when it is dropped")] OwnedFd);
+pub(super) struct Gate {
+    write: OwnedFd,
+    /// Held so that there is somebody to write to, whatever has become of the command.
+    _read: OwnedFd,
+}
+
+impl Drop for Gate {
+    /// Writes, as the other end of a pipe that is only closed may be held by a child of fork(2).
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&self.write, b"\n");
+    }
+}
 
 /// The same as [`start`], but the command waits until the gate is dropped.
 pub(super) fn start_behind_gate(command: &Command) -> io::Result<(Started, Gate)> {
     let image = Image::of(command)?;
-    let (theirs, gate) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     let Handover { early, late, odd } = Handover::of(&command.env)?;
     let mut script = GATE.to_owned();
-    let mut extra = vec![theirs.as_fd(), late.as_fd()];
+    let mut extra = vec![read.as_fd(), late.as_fd()];
     match enter(&command.workdir) {
         Ok(()) => {}
         Err(Errno::PERM | Errno::NOSYS) => {
@@ -62,7 +73,8 @@ pub(super) fn start_behind_gate(command: &Command) -> io::Result<(Started, Gate)
     script.push_str("; exec 3<&- 4<&- 5<&-; exec \"$@\"");
     let words = ["-c".into(), script.into(), "sh".into()].into_iter().chain(odd);
     let shell = Image::new(Path::new(SHELL), words.chain(image.words()), &early)?;
-    Ok((shell.spawn(command.streams, &extra)?, Gate(gate)))
+    let started = shell.spawn(command.streams, &extra)?;
+    Ok((started, Gate { write, _read: read }))
 }
 
 /// Gives this thread a working directory of its own, which some containers forbid, and enters it.
