@@ -1,12 +1,17 @@
 //! Whether one call may run in a wider mode: first what reading can settle, then a person.
 
+use std::cell::Cell;
+
 use ringfence_platform::{Cancel, ErrorKind};
 
 use crate::aiming::Aiming;
+use crate::approvals::ApprovalPolicy;
 use crate::audit;
 use crate::call::Agent;
 use crate::error::{Error, Result, Unescalated};
-use crate::policy::{Approver, Bounds, Escalation, Policy, Question, Subject, Wider};
+use crate::events::{Event, next_question};
+use crate::log::EventLog;
+use crate::policy::{Approval, Approver, Bounds, Escalation, Policy, Question, Subject, Wider};
 use crate::request::Request;
 use crate::target::Target;
 use crate::text::{Diff, TextTerms};
@@ -15,15 +20,23 @@ use crate::texts::Wanted;
 /// How many chars of a justification a person is shown.
 const MOST_CHARS: usize = 500;
 
+/// Who decides for a session, and where that is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Person<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) approver: Option<&'a dyn Approver>,
+    pub(crate) approvals: ApprovalPolicy,
+    pub(crate) log: &'a EventLog,
+}
+
 /// One call that asks for more than its policy allows.
 #[derive(Debug)]
 pub(crate) struct Asking<'a> {
-    pub(crate) session: &'a str,
+    pub(crate) person: Person<'a>,
     pub(crate) call: Option<&'a str>,
     pub(crate) tool: Option<&'a str>,
     pub(crate) agent: Agent,
     pub(crate) cancel: &'a Cancel,
-    pub(crate) approver: Option<&'a dyn Approver>,
     /// What kind of thing it is about, for the audit.
     pub(crate) subject: &'static str,
 }
@@ -65,12 +78,13 @@ impl Asking<'_> {
         }
         let wider = Wider::than(policy, *to)?;
         let Sought { subject, diff } = preflight(wider.bounds())?;
-        let Some(approver) = self.approver else { return refuse(Unescalated::NoApprover) };
+        let Person { session, approver, approvals, log } = self.person;
+        let Some(approver) = approver else { return refuse(Unescalated::NoApprover) };
         if self.agent == Agent::None {
             return refuse(Unescalated::NoAgent);
         }
         let question = Question {
-            session: self.session.to_owned(),
+            session: session.to_owned(),
             call: self.call.map(ToOwned::to_owned),
             tool: self.tool.map(ToOwned::to_owned),
             from: policy.mode(),
@@ -79,9 +93,34 @@ impl Asking<'_> {
             justification: shown(justification),
             diff,
         };
-        record.asked();
-        wider.ask(approver, &question, self.cancel)
+        let asked = log_question(log, &question);
+        let decided = |outcome| log.push(&Event::approval_decided(&asked, outcome));
+        match approvals {
+            ApprovalPolicy::Never => {
+                decided(Approval::Rejected.as_str());
+                refuse(Unescalated::ApprovalsOff)
+            }
+            ApprovalPolicy::Ask => {
+                record.asked();
+                wider.ask(approver, &question, self.cancel, |answer| decided(answer.as_str()))
+            }
+        }
     }
+}
+
+/// Logs that a question is put, and returns its name there.
+fn log_question(log: &EventLog, question: &Question) -> String {
+    let Question { tool, call, justification, .. } = question;
+    let (tool, call) = (tool.as_deref(), call.as_deref());
+    let asked = |id: &str| Event::approval_asked(id, tool, call, justification);
+    let id = Cell::new(String::new());
+    log.extend(|log| {
+        let next = next_question(log);
+        let event = asked(&next);
+        id.set(next);
+        vec![event]
+    });
+    id.into_inner()
 }
 
 /// Looks at everything that would make the change of a text fail, as far as reading can tell.

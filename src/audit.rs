@@ -12,6 +12,7 @@ use ringfence_platform::{self as platform, Durability, Enforcement, Receipt, Sta
 use serde_json::Value;
 use tracing::field::{self, DisplayValue};
 
+use crate::approvals::ApprovalPolicy;
 use crate::call::Call;
 use crate::error::{Code, Denial, Error, Layer, Result, Unescalated};
 use crate::mode::Mode;
@@ -258,7 +259,7 @@ impl Drop for Asked {
 fn unescalated(error: &Error) -> &'static str {
     let Error::Escalation(why) = error else { return "refused" };
     match why {
-        Unescalated::Rejected => "rejected",
+        Unescalated::Rejected | Unescalated::ApprovalsOff => "rejected",
         Unescalated::Cancelled => "cancelled",
         Unescalated::Unavailable => "unavailable",
         Unescalated::Unsupported
@@ -302,6 +303,7 @@ fn cause(error: &Error) -> String {
 #[derive(Debug)]
 pub(crate) struct Settled<'a> {
     pub(crate) mode: Mode,
+    pub(crate) approvals: ApprovalPolicy,
     pub(crate) workspace: &'a Path,
     /// Where workspace-write may write, whatever the mode is.
     pub(crate) roots: Vec<PathBuf>,
@@ -314,16 +316,18 @@ pub(crate) struct Settled<'a> {
 
 /// The policy service has other settings.
 pub(crate) fn reloaded(old: Option<&Settled<'_>>, new: &Settled<'_>) {
-    let Settled { mode, workspace, roots, protected, level, durability } = new;
+    let Settled { mode, approvals, workspace, roots, protected, level, durability } = new;
     event!(
         event = "policy/reloaded",
         old_mode = old.map(|old| old.mode.as_str()),
+        old_approvals = old.map(|old| old.approvals.as_str()),
         old_workspace = old.map(|old| field::debug(old.workspace)),
         old_roots = old.map(|old| field::debug(&old.roots)),
         old_protected = old.map(|old| field::debug(&old.protected)),
         old_level = old.map(|old| field::display(old.level)),
         old_durability = old.map(|old| field::display(old.durability)),
         %mode,
+        %approvals,
         ?workspace,
         ?roots,
         ?protected,
@@ -334,10 +338,11 @@ pub(crate) fn reloaded(old: Option<&Settled<'_>>, new: &Settled<'_>) {
 
 /// The policy service has no settings any more.
 pub(crate) fn closed(old: &Settled<'_>) {
-    let Settled { mode, workspace, roots, protected, level, durability } = old;
+    let Settled { mode, approvals, workspace, roots, protected, level, durability } = old;
     event!(
         event = "policy/closed",
         old_mode = mode.as_str(),
+        old_approvals = approvals.as_str(),
         old_workspace = ?workspace,
         old_roots = ?roots,
         old_protected = ?protected,
@@ -346,7 +351,7 @@ pub(crate) fn closed(old: &Settled<'_>) {
     );
 }
 
-/// The log of a session has something in place of a mode.
+/// The log of a session has something in place of a mode or an approval policy.
 pub(crate) fn invalid_event(session: &str, found: &Value) {
     let found: String = found.to_string().chars().take(MOST_CHARS).collect();
     event!(event = "policy/invalid-event", session, found);

@@ -178,6 +178,9 @@ pub enum Unescalated {
     /// The person said no.
     #[error("the answer was no")]
     Rejected,
+    /// Questions are turned off, so nobody was shown it.
+    #[error("questions are turned off, so the answer is no")]
+    ApprovalsOff,
     /// The call was cancelled before the person answered.
     #[error("the question was cancelled before it was answered")]
     Cancelled,
@@ -305,7 +308,7 @@ pub enum Code {
     SandboxEscalationNoApprover,
     /// There is no agent to ask for.
     SandboxEscalationNoAgent,
-    /// A person said no.
+    /// A person said no, or has turned questions off.
     SandboxEscalationRejected,
     /// The call was cancelled before a person answered.
     SandboxEscalationCancelled,
@@ -512,7 +515,7 @@ impl Unescalated {
             Self::NotWider { .. } => Code::SandboxEscalationNotWider,
             Self::NoApprover => Code::SandboxEscalationNoApprover,
             Self::NoAgent => Code::SandboxEscalationNoAgent,
-            Self::Rejected => Code::SandboxEscalationRejected,
+            Self::Rejected | Self::ApprovalsOff => Code::SandboxEscalationRejected,
             Self::Cancelled => Code::SandboxEscalationCancelled,
             Self::Unavailable => Code::SandboxEscalationUnavailable,
         }
@@ -528,6 +531,7 @@ impl Unescalated {
             | Self::NoApprover
             | Self::NoAgent
             | Self::Rejected
+            | Self::ApprovalsOff
             | Self::Cancelled
             | Self::Unavailable => None,
         }

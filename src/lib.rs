@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod aiming;
+mod approvals;
 mod asking;
 mod audit;
 mod call;
@@ -42,12 +43,14 @@ mod error;
 mod events;
 mod gate;
 mod lexical;
+mod log;
 mod mode;
 mod mutations;
 mod observation;
 mod opening;
 mod physical;
 mod policy;
+mod presets;
 mod reader;
 mod reading;
 mod request;
@@ -62,15 +65,19 @@ mod texts;
 mod tools;
 mod turn;
 
+pub use approvals::{ApprovalPolicy, UnknownApprovalPolicy};
 pub use call::Call;
 pub use error::{Code, Denial, Error, Layer, Reason, Result, Unescalated};
-pub use events::{Event, ModeOverride, ModeSource, mode_override};
+pub use events::{
+    ApprovalOverride, Event, ModeOverride, ModeSource, approval_override, mode_override,
+};
 pub use mode::{Mode, UnknownMode};
 pub use opening::{SessionBuilder, SessionOptions};
 pub use policy::{
     Answer, Approval, Approver, Decision, Escalation, Grant, Policy, Question, Settings,
     ShellLimits, Subject, TempAreas, writable_roots,
 };
+pub use presets::{CurrentPreset, Preset, Presets};
 pub use request::{Entry, Info, Op, Outcome, Request, WriteIntent};
 pub use ringfence_platform::process::{
     Cause, Held, Network, NoRunner, NotCovered, PassedOver, Runner, ShellEnforcement, ShellGap,
@@ -93,7 +100,10 @@ pub use text::{
     Diff, DiffLimits, Edit, Hunk, Lines, Matches, Newlines, NotText, Part, Text, TextStream,
     Unread, Version,
 };
-pub use tools::{CallContext, Limits, LimitsBuilder, Tool, ToolResult, ToolSet, ToolSpec};
+pub use tools::{
+    CallContext, Hints, Limits, LimitsBuilder, OutputListener, StandingPolicy, Tool, ToolResult,
+    ToolSet, ToolSpec,
+};
 
 /// Compiles the code of the README.
 #[cfg(doctest)]

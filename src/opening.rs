@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::events::Event;
 use crate::mode::Mode;
 use crate::policy::{Approver, Settings, TempAreas};
+use crate::presets::Presets;
 use crate::service::PolicyService;
 use crate::session::Session;
 
@@ -101,13 +102,15 @@ pub struct SessionOptions {
     cwd: Option<PathBuf>,
     approver: Option<Arc<dyn Approver>>,
     log: Vec<Event>,
+    presets: Option<Arc<Presets>>,
 }
 
 impl PolicyService {
     /// Begins to describe a session under this policy.
     pub fn session(self: &Arc<Self>) -> SessionOptions {
         let service = Arc::clone(self);
-        SessionOptions { service, name: None, cwd: None, approver: None, log: Vec::new() }
+        let (log, presets) = (Vec::new(), None);
+        SessionOptions { service, name: None, cwd: None, approver: None, log, presets }
     }
 }
 
@@ -137,6 +140,13 @@ impl SessionOptions {
         self
     }
 
+    /// The presets that it can be switched between. It begins with the default one, whatever the
+    /// service has, or with what an earlier life of it has set.
+    pub fn presets(mut self, presets: Arc<Presets>) -> Self {
+        self.presets = Some(presets);
+        self
+    }
+
     /// Opens the session.
     ///
     /// # Errors
@@ -146,8 +156,12 @@ impl SessionOptions {
     /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the service is closed, or
     /// the host cannot give the required enforcement there.
     pub fn open(self) -> Result<Session> {
-        let Self { service, name, cwd, approver, log } = self;
+        let Self { service, name, cwd, approver, log, presets } = self;
         let name = name.unwrap_or_else(|| service.next_name());
-        audit::available(Session::begin(service, name, cwd.as_deref(), approver, log))
+        let session = Session::begin(service, name, cwd.as_deref(), approver, log);
+        audit::available(session.and_then(|session| {
+            presets.map_or(Ok(()), |presets| presets.begin(&session))?;
+            Ok(session)
+        }))
     }
 }

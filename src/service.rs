@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arc_swap::ArcSwapOption;
 use ringfence_platform::{Durability, RelPath};
 
+use crate::approvals::ApprovalPolicy;
 use crate::audit;
 use crate::error::{Error, Result};
 use crate::mode::Mode;
@@ -28,6 +29,7 @@ pub struct PolicyService {
 #[derive(Debug)]
 pub(crate) struct Standing {
     pub(crate) mode: Mode,
+    pub(crate) approvals: ApprovalPolicy,
     pub(crate) areas: Arc<Areas>,
     pub(crate) durability: Durability,
     pub(crate) max_text_bytes: u64,
@@ -103,10 +105,21 @@ impl Standing {
         let protected = settings.protected()?;
         let workspace: PathBuf = settings.workspace_root()?;
         let shell = Shell::of(&settings);
-        let Settings { mode, temps, durability, max_text_bytes, required, .. } = settings;
+        let Settings { mode, approvals, temps, durability, max_text_bytes, required, .. } =
+            settings;
         let areas = Areas::open(WORKSPACE, &workspace, &temps, required, &protected)?;
         areas.held_as_required(mode)?;
-        Ok(Self { mode, areas, durability, max_text_bytes, shell, temps, required, protected })
+        Ok(Self {
+            mode,
+            approvals,
+            areas,
+            durability,
+            max_text_bytes,
+            shell,
+            temps,
+            required,
+            protected,
+        })
     }
 
     /// The directories around the working directory of a session.
@@ -120,12 +133,12 @@ impl Standing {
     }
 
     fn settled(&self) -> audit::Settled<'_> {
-        let Self { mode, areas, durability, required, protected, .. } = self;
+        let Self { mode, approvals, areas, durability, required, protected, .. } = self;
         let set = areas.last_seen();
         let roots = set.roots.iter().map(|root| root.path().to_owned()).collect();
         let (workspace, level) = (areas.workspace(), required.at_least);
         let protected = protected.iter().map(RelPath::as_path).collect();
-        let (mode, durability) = (*mode, *durability);
-        audit::Settled { mode, workspace, roots, protected, level, durability }
+        let (mode, approvals, durability) = (*mode, *approvals, *durability);
+        audit::Settled { mode, approvals, workspace, roots, protected, level, durability }
     }
 }

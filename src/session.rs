@@ -1,19 +1,21 @@
 //! The one door: every request passes here once, from a raw path to a receipt.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use ringfence_platform::{Assurance, ErrorKind, TargetKey, Terms};
 
-use crate::asking::{self, Asking};
+use crate::approvals::ApprovalPolicy;
+use crate::asking::{self, Asking, Person};
 use crate::audit::{self, CommandRecord};
 use crate::call::Call;
 use crate::change::Change;
 use crate::commands::{self, Commanding, Jobs};
 use crate::error::{Error, Result};
-use crate::events::{Event, ModeSource, mode_override};
+use crate::events::{Event, ModeSource, approval_override, mode_override};
 use crate::gate::Gate;
+use crate::log::EventLog;
 use crate::mode::Mode;
 use crate::mutations;
 use crate::policy::{Approver, Areas, Policy, can_reach};
@@ -36,7 +38,7 @@ pub struct Session {
     /// Around a working directory of its own, and under which settings that is.
     own: Option<ArcSwap<(Arc<Standing>, Arc<Areas>)>>,
     approver: Option<Arc<dyn Approver>>,
-    log: ArcSwap<Vec<Event>>,
+    log: EventLog,
     gate: Gate,
     jobs: Jobs,
     /// The process that opened it. In a forked child nothing is changed and nothing waited for: who
@@ -52,14 +54,14 @@ impl Session {
         approver: Option<Arc<dyn Approver>>,
         log: Vec<Event>,
     ) -> Result<Self> {
-        let (log, process) = (ArcSwap::from_pointee(log), std::process::id());
+        let (log, process) = (EventLog::new(log), std::process::id());
         let gate = Gate::new(name.clone());
         let standing = service.standing()?;
         let around = |cwd| standing.around(cwd).map(|areas| (Arc::clone(&standing), areas));
         let own = cwd.map(around).transpose()?.map(ArcSwap::from_pointee);
         let jobs = Jobs::default();
         let session = Self { service, name, own, approver, log, gate, jobs, process };
-        session.say_if_invalid(&session.log.load());
+        session.say_if_invalid(&session.log.events());
         session.areas(&standing)?.held_as_required(session.mode_under(&standing))?;
         Ok(session)
     }
@@ -81,6 +83,16 @@ impl Session {
         Policy::resolve(self.mode_under(&standing), self.areas(&standing)?)
     }
 
+    /// The directory that relative paths are taken against, as it was when it was opened.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SandboxUnavailable`](crate::Code::SandboxUnavailable) if the service is closed.
+    pub fn workspace(&self) -> Result<PathBuf> {
+        let standing = self.service.standing()?;
+        Ok(self.last_areas(&standing).workspace().to_owned())
+    }
+
     /// What the fence was seen to hold; nothing under a mode that has none.
     ///
     /// # Errors
@@ -98,11 +110,7 @@ impl Session {
 
     /// Adds an event to the log of the session, of whatever kind.
     pub fn record(&self, event: Event) {
-        self.log.rcu(|log| {
-            let mut log = Vec::clone(log);
-            log.push(event.clone());
-            log
-        });
+        self.log.push(&event);
         self.say_if_invalid(std::slice::from_ref(&event));
     }
 
@@ -110,13 +118,53 @@ impl Session {
     /// [`SessionOptions::log`](crate::SessionOptions::log).
     #[must_use]
     pub fn log(&self) -> Vec<Event> {
-        self.log.load().to_vec()
+        self.log.events().to_vec()
+    }
+
+    /// What becomes of a question of the next call. Without a service nobody is asked.
+    #[must_use]
+    pub fn approvals(&self) -> ApprovalPolicy {
+        let standing = self.service.standing();
+        standing.map_or(ApprovalPolicy::Never, |standing| self.approvals_under(&standing))
+    }
+
+    /// Sets what becomes of questions, from the next call on. Only for the host: no tool leads
+    /// here.
+    pub fn set_approvals(&self, policy: ApprovalPolicy) {
+        self.record(Event::approval_policy(policy));
     }
 
     /// Whether a person could be asked to let a call run in a wider mode.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        self.approver.as_deref().is_some_and(can_reach)
+        let asks = self.approvals() == ApprovalPolicy::Ask;
+        asks && self.approver.as_deref().is_some_and(can_reach)
+    }
+
+    /// Adds what follows from the log and from the mode and the approval policy in force, all of it
+    /// at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoPolicy`] if the service is closed.
+    pub(crate) fn record_what_follows(
+        &self,
+        next: impl Fn(&[Event], Mode, ApprovalPolicy) -> Vec<Event>,
+    ) -> Result<()> {
+        let standing = self.service.standing()?;
+        self.log
+            .extend(|log| next(log, mode_after(log, &standing), approvals_after(log, &standing)));
+        Ok(())
+    }
+
+    /// The mode of the next call, and what becomes of its question.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoPolicy`] if the service is closed.
+    pub(crate) fn in_force(&self) -> Result<(Mode, ApprovalPolicy)> {
+        let (standing, log) = (self.service.standing()?, self.log.events());
+        Ok((mode_after(&log, &standing), approvals_after(&log, &standing)))
     }
 
     /// Does what is asked, if the policy allows it. As [`call`](Self::call) without anything
@@ -180,7 +228,7 @@ impl Session {
             self.gate.hold(&mut call, &policy)?;
             let (most_bytes, cancel, diff) = (standing.max_text_bytes, &call.cancel, call.diff);
             let texts = TextTerms { cancel, most_bytes, diff };
-            let policy = self.escalated(&call, policy, texts)?;
+            let policy = escalated(self.person(&standing), &call, policy, texts)?;
             let fence = policy.bounds().fence()?;
             let (cancel, durability) = (call.cancel.clone(), standing.durability);
             let change = Change {
@@ -210,25 +258,11 @@ impl Session {
         self.gate.turn(call)
     }
 
-    /// The policy of this one call. Nobody is asked for what would be refused anyway, so what was
-    /// seen of the file comes first.
-    fn escalated(&self, call: &Call, policy: Policy, texts: TextTerms<'_>) -> Result<Policy> {
-        match &call.escalation {
-            None => Ok(policy),
-            Some(escalation) => {
-                let asking = Asking {
-                    session: &self.name,
-                    call: call.id.as_deref(),
-                    tool: call.tool.as_deref(),
-                    agent: call.agent,
-                    cancel: &call.cancel,
-                    approver: self.approver.as_deref(),
-                    subject: "operation",
-                };
-                let preflight = asking::preflight(&call.request, texts);
-                asking.escalate(&policy, escalation, preflight)
-            }
-        }
+    /// Who decides for this session, under these settings.
+    fn person<'a>(&'a self, standing: &Standing) -> Person<'a> {
+        let (session, approver) = (&*self.name, self.approver.as_deref());
+        let approvals = self.approvals_under(standing);
+        Person { session, approver, approvals, log: &self.log }
     }
 
     /// Runs a command, and waits until it and all that it has started have ended.
@@ -326,8 +360,8 @@ impl Session {
         let mode = self.mode_under(&standing);
         audit::judged_under(span, mode);
         let policy = Policy::resolve(mode, self.areas(&standing)?)?;
-        let (session, approver) = (&*self.name, self.approver.as_deref());
-        act(Commanding { session, approver, shell: &standing.shell }, policy)
+        let person = self.person(&standing);
+        act(Commanding { person, shell: &standing.shell }, policy)
     }
 
     /// The owner has seen a file of this version there.
@@ -365,13 +399,48 @@ impl Session {
     }
 
     fn mode_under(&self, standing: &Standing) -> Mode {
-        mode_override(&self.log.load()).map_or(standing.mode, |set| set.mode)
+        mode_after(&self.log.events(), standing)
     }
 
-    /// Tells what the last event of `log` that sets a mode has in place of one.
+    fn approvals_under(&self, standing: &Standing) -> ApprovalPolicy {
+        approvals_after(&self.log.events(), standing)
+    }
+
+    /// Tells what the last events of `log` that set something have in place of it.
     fn say_if_invalid(&self, log: &[Event]) {
-        if let Some(invalid) = mode_override(log).and_then(|set| set.invalid) {
-            audit::invalid_event(&self.name, &invalid);
+        let mode = mode_override(log).and_then(|set| set.invalid);
+        let approvals = approval_override(log).and_then(|set| set.invalid);
+        for invalid in mode.iter().chain(&approvals) {
+            audit::invalid_event(&self.name, invalid);
         }
     }
+}
+
+fn mode_after(log: &[Event], standing: &Standing) -> Mode {
+    mode_override(log).map_or(standing.mode, |set| set.mode)
+}
+
+fn approvals_after(log: &[Event], standing: &Standing) -> ApprovalPolicy {
+    approval_override(log).map_or(standing.approvals, |set| set.policy)
+}
+
+/// The policy of this one call. Nobody is asked for what would be refused anyway, so what was seen
+/// of the file comes first.
+fn escalated(
+    person: Person<'_>,
+    call: &Call,
+    policy: Policy,
+    texts: TextTerms<'_>,
+) -> Result<Policy> {
+    let Some(escalation) = &call.escalation else { return Ok(policy) };
+    let asking = Asking {
+        person,
+        call: call.id.as_deref(),
+        tool: call.tool.as_deref(),
+        agent: call.agent,
+        cancel: &call.cancel,
+        subject: "operation",
+    };
+    let preflight = asking::preflight(&call.request, texts);
+    asking.escalate(&policy, escalation, preflight)
 }

@@ -13,11 +13,11 @@ use ringfence_platform::process::{
 use ringfence_platform::{Cancel, ErrorKind, Root, RootedPath, Roots};
 
 use crate::aiming::needed;
-use crate::asking::{Asking, Sought};
+use crate::asking::{Asking, Person, Sought};
 use crate::audit::CommandRecord;
 use crate::error::{Error, Result};
 use crate::lexical;
-use crate::policy::{Approver, Bounds, Confining, Policy, Subject};
+use crate::policy::{Bounds, Confining, Policy, Subject};
 use crate::request::Op;
 use crate::shell::{
     Ending, Environment, Exec, Explained, Job, Judgement, Ran, Run, Sandbox, Shell, Started,
@@ -30,8 +30,7 @@ const BASH: &str = "bash";
 /// What commands are run with, and for whom.
 #[derive(Debug)]
 pub(crate) struct Commanding<'a> {
-    pub(crate) session: &'a str,
-    pub(crate) approver: Option<&'a dyn Approver>,
+    pub(crate) person: Person<'a>,
     pub(crate) shell: &'a Shell,
 }
 
@@ -108,9 +107,9 @@ impl Commanding<'_> {
     /// The policy of this one command. Nobody is asked for one that could not begin anyway.
     fn escalated(&self, run: &Run, policy: Policy, workdir: &Path) -> Result<Policy> {
         let Some(escalation) = &run.escalation else { return Ok(policy) };
-        let (session, approver, cancel) = (self.session, self.approver, &run.cancel);
-        let (call, tool, agent) = (run.id.as_deref(), run.tool.as_deref(), run.agent);
-        let asking = Asking { session, call, tool, agent, cancel, approver, subject: "command" };
+        let (person, agent, cancel) = (self.person, run.agent, &run.cancel);
+        let (call, tool) = (run.id.as_deref(), run.tool.as_deref());
+        let asking = Asking { person, call, tool, agent, cancel, subject: "command" };
         let sought = |_: &Bounds| {
             let (command, workdir) = (run.command.clone(), workdir.to_owned());
             Ok(Sought { subject: Subject::Command { command, workdir }, diff: None })

@@ -91,6 +91,19 @@ pub enum Approval {
     Unavailable,
 }
 
+impl Approval {
+    /// The stable token.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AllowedOnce => "allowed-once",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
 /// An answer that is there, or that somebody is thinking about.
 pub struct Answer<'a>(Pin<Box<dyn Future<Output = Approval> + Send + 'a>>);
 
@@ -153,7 +166,8 @@ impl Wider {
     }
 
     /// Asks, and returns the policy of the one call: which changes what is at the place that was
-    /// shown and nothing else, or which runs the command that was.
+    /// shown and nothing else, or which runs the command that was. `decided` is told the answer,
+    /// whatever it is.
     ///
     /// # Errors
     ///
@@ -164,12 +178,15 @@ impl Wider {
         approver: &dyn Approver,
         question: &Question,
         cancel: &Cancel,
+        decided: impl FnOnce(Approval),
     ) -> Result<Policy> {
         let place = match &question.subject {
             Subject::Operation { place, .. } => Some(place.clone()),
             Subject::Command { .. } => None,
         };
-        Err(Error::Escalation(match answer(approver, question, cancel) {
+        let answer = answer(approver, question, cancel);
+        decided(answer);
+        Err(Error::Escalation(match answer {
             Approval::AllowedOnce => {
                 let bounds = self.0.under(self.0.mode())?;
                 return Ok(Policy::approved(bounds, place));

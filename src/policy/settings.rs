@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::areas::Required;
 use super::roots::{TempAreas, WORKSPACE};
 use super::shell_limits::ShellLimits;
+use crate::approvals::ApprovalPolicy;
 use crate::error::{Error, Result};
 use crate::mode::Mode;
 use crate::text::MAX_TEXT_BYTES;
@@ -18,6 +19,7 @@ use crate::text::MAX_TEXT_BYTES;
 #[must_use = "settings are loaded by a service"]
 pub struct Settings {
     pub(crate) mode: Mode,
+    pub(crate) approvals: ApprovalPolicy,
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) temps: TempAreas,
     pub(crate) durability: Durability,
@@ -35,6 +37,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             mode: Mode::default(),
+            approvals: ApprovalPolicy::default(),
             workspace: None,
             temps: TempAreas::from_env(),
             durability: Durability::default(),
@@ -53,6 +56,13 @@ impl Settings {
     /// The mode of sessions that have set no other. The default is read-only.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// What becomes of a question in sessions that have set nothing else. The default is
+    /// [`ApprovalPolicy::Ask`].
+    pub fn approvals(mut self, policy: ApprovalPolicy) -> Self {
+        self.approvals = policy;
         self
     }
 
@@ -141,7 +151,7 @@ impl Settings {
         self
     }
 
-    /// Takes the settings from a configuration: `mode`, `workspace_root`, `required_level`,
+    /// Takes the settings from a configuration: `mode`, `approvals`, `workspace_root`, `required_level`,
     /// `required_enforcement`, `protected_subpaths` and `protect_metadata`.
     ///
     /// # Errors
@@ -156,6 +166,10 @@ impl Settings {
                 "mode" => match text.and_then(|text| text.parse().ok()) {
                     Some(mode) => settings.mode(mode),
                     None => return Err(invalid("mode", MODES, value)),
+                },
+                "approvals" => match text.and_then(|text| text.parse().ok()) {
+                    Some(policy) => settings.approvals(policy),
+                    None => return Err(invalid("approvals", "ask or never", value)),
                 },
                 WORKSPACE => match text.filter(|text| !text.is_empty()) {
                     Some(path) => settings.workspace(path),
@@ -226,7 +240,7 @@ impl Settings {
 
 const MODES: &str = "read-only, workspace-write or danger-full-access";
 const LEVELS: &str = "checked, kernel or confined";
-const KEYS: &str = "mode, workspace_root, required_level, required_enforcement, \
+const KEYS: &str = "mode, approvals, workspace_root, required_level, required_enforcement, \
      protected_subpaths or protect_metadata";
 const PROTECTED: &str = "protected_subpaths";
 const SUBPATHS: &str = "relative paths of places beneath the workspace";
@@ -310,6 +324,7 @@ mod tests {
         for (configuration, named) in [
             (json!({ "mode": "Read-Only" }), ["mode", "read-only", "Read-Only"]),
             (json!({ "mode": true }), ["mode", "read-only", "true"]),
+            (json!({ "approvals": "always" }), ["approvals", "ask or never", "always"]),
             (json!({ "workspace_root": "" }), ["workspace_root", "a path", ""]),
             (json!({ "workspace_root": 1 }), ["workspace_root", "a path", "1"]),
             (json!({ "required_level": "unfenced" }), ["required_level", "kernel", "unfenced"]),

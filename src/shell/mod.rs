@@ -15,5 +15,6 @@ pub use job::{Job, JobState};
 pub(crate) use judgement::Judgement;
 pub(crate) use means::Shell;
 pub use ran::{CommandDenial, Ending, Evidence, Explained, Output, Ran, Sandbox, Spill};
+pub(crate) use run::Listener;
 pub use run::{Exec, Run};
 pub(crate) use started::{Started, Written};

@@ -7,7 +7,7 @@ use crate::shell::{self, Job, JobState};
 
 use super::answer::Answer;
 use super::arguments::{Command, Place, Wider};
-use super::context::CallContext;
+use super::context::{CallContext, OutputListener};
 use super::failure::Failure;
 use super::run::Run;
 
@@ -58,7 +58,7 @@ impl Run<'_> {
     }
 
     fn described(&self, command: Command, wider: Option<Wider>) -> shell::Run {
-        let CallContext { call_id, cancel } = self.context.clone();
+        let CallContext { call_id, cancel, listener } = self.context.clone();
         let mut run = shell::Run::new(command.line).tool(self.tool.as_str()).cancel(cancel);
         if let Some(workdir) = command.workdir {
             run = run.workdir(workdir);
@@ -69,6 +69,7 @@ impl Run<'_> {
         if let Some(id) = call_id {
             run = run.id(id);
         }
+        run.listener = listener.map(OutputListener::into_inner);
         match wider {
             Some(Wider { to, justification }) => run.escalate(Escalation { to, justification }),
             None => run,

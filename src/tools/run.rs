@@ -133,7 +133,7 @@ impl Run<'_> {
     }
 
     fn call(&self, request: Request, wider: Option<Wider>) -> Call {
-        let CallContext { call_id, cancel } = self.context.clone();
+        let CallContext { call_id, cancel, .. } = self.context.clone();
         let mut call = Call::new(request).tool(self.tool.as_str()).cancel(cancel);
         if let Some(id) = call_id {
             call = call.id(id);

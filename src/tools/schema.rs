@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::mode::Mode;
 
+use super::hints::Hints;
 use super::key::Key;
 use super::limits::Limits;
 use super::texts;
@@ -43,6 +44,8 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of its arguments, an object. Keys that are not in it are ignored.
     pub parameters: Value,
+    /// What may be expected of it.
+    pub hints: Hints,
 }
 
 /// What a model is told of `tool`.
@@ -84,6 +87,7 @@ pub(super) fn spec(tool: Tool, limits: &Limits, offer: Offer) -> ToolSpec {
         name: tool.as_str(),
         description: texts::description(tool, limits, offer),
         parameters: schema.finish(),
+        hints: Hints::of(tool),
     }
 }
 

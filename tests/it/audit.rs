@@ -274,7 +274,7 @@ fn other_settings_are_told_beside_those_that_they_replace() {
         };
         let [old_workspace, old_roots] = paths("old_", &first);
         has(told[0], &["policy/reloaded", &old_workspace, &old_roots, " old_mode=\"read-only\""]);
-        has(told[0], &[" old_level=checked", " old_durability=file"]);
+        has(told[0], &[" old_level=checked", " old_durability=file", " approvals=ask"]);
         let [workspace, roots] = paths("", &second);
         has(told[0], &[&workspace, &roots, " mode=workspace-write", " level=checked"]);
         has(told[0], &[" durability=none", " old_protected=[]"]);
@@ -306,8 +306,12 @@ fn what_is_no_mode_is_told_once_for_each_event_that_has_it_and_once_for_a_log() 
             assert_eq!(lines.len(), 1, "{lines:?}");
             has(&lines[0], &["policy/invalid-event", "found=\"7\"", session.name()]);
         }
-        let other = event("approval/policy", json!({ "mode": 7 }));
+        let other = event("fs/observed", json!({ "mode": 7 }));
         assert!(told_by(|| session.record(other.clone())).is_empty());
+        let approvals = event("approval/policy", json!({ "policy": "always" }));
+        let lines = told_by(|| session.record(approvals));
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        has(&lines[0], &["policy/invalid-event", "always"]);
 
         let resume = |log| told_by(|| drop(service.session().log(log).open().unwrap()));
         let lines = resume(vec![junk(), junk(), other]);

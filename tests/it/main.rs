@@ -32,6 +32,7 @@ mod metadata;
 mod mounts;
 mod moving;
 mod policy;
+mod presets;
 mod properties;
 mod provider;
 mod publish;

@@ -4,6 +4,7 @@ mod answers;
 mod commands;
 mod descriptions;
 mod failures;
+mod policy;
 
 #[cfg(test)]
 mod tests;
@@ -11,3 +12,4 @@ mod tests;
 pub(super) use answers::{answer, cut_mark};
 pub(super) use descriptions::{description, parameter};
 pub(super) use failures::{Asking, Standing, failure};
+pub(super) use policy::standing;

@@ -1,7 +1,7 @@
 //! Every text as it is, so that none changes unseen.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use insta::assert_snapshot;
@@ -17,6 +17,7 @@ use super::super::schema::{Background, Offer, Pair, spec};
 use super::super::tool::Tool;
 use super::super::window::{End, Line, PastEnd, Window};
 use super::*;
+use crate::approvals::ApprovalPolicy;
 use crate::error::{Denial, Error, Layer, Unescalated};
 use crate::mode::Mode;
 use crate::request::Op;
@@ -41,7 +42,9 @@ fn answer(of: &Answer) -> String {
 
 fn specs(offer: Offer) -> String {
     let specs = Tool::ALL.map(|tool| {
-        let spec = spec(tool, &Limits::default(), offer);
+        let mut spec = spec(tool, &Limits::default(), offer);
+        // Their order depends on what else is built with this crate.
+        spec.parameters.sort_all_objects();
         let schema = serde_json::to_string_pretty(&spec.parameters).unwrap();
         (spec.name, format!("{}\n\n{schema}", spec.description))
     });
@@ -451,6 +454,7 @@ fn a_wider_mode_that_is_not_given_is_told() {
             Unescalated::NoApprover,
             Unescalated::NoAgent,
             Unescalated::Rejected,
+            Unescalated::ApprovalsOff,
             Unescalated::Cancelled,
             Unescalated::Unavailable,
         ]
@@ -474,6 +478,18 @@ fn what_keeps_a_command_from_running_is_told() {
         refused(Error::WorkspaceMoved { path: "/ws".into() }),
         refused(Error::Escalation(Unescalated::Rejected)),
     ]);
+    assert_snapshot!(texts);
+}
+
+#[test]
+fn the_policy_in_force_is_told() {
+    let modes = [Mode::ReadOnly, Mode::WorkspaceWrite, Mode::DangerFullAccess];
+    let told = modes.map(|mode| {
+        let text = standing(mode, ApprovalPolicy::Ask, Path::new("/ws/\"a\nb"));
+        (mode.to_string(), text)
+    });
+    let never = standing(Mode::DangerFullAccess, ApprovalPolicy::Never, Path::new("/ws"));
+    let texts = document(told.into_iter().chain([("never".to_owned(), never)]));
     assert_snapshot!(texts);
 }
 
