@@ -29,6 +29,12 @@ impl Session {
     }
 }
 
+impl From<Settings> for SessionBuilder {
+    fn from(settings: Settings) -> Self {
+        Self { settings, approver: None }
+    }
+}
+
 impl SessionBuilder {
     /// As [`Settings::workspace`].
     pub fn workspace(mut self, path: impl Into<PathBuf>) -> Self {

@@ -35,8 +35,9 @@ pub(crate) struct Args {
     pub(super) workspace: Option<PathBuf>,
 
     /// How far changes may reach: read-only, workspace-write or danger-full-access
-    #[arg(long, global = true, value_name = "MODE", default_value_t = Mode::WorkspaceWrite)]
-    pub(super) mode: Mode,
+    /// [default: what the configuration says, or workspace-write]
+    #[arg(long, global = true, value_name = "MODE")]
+    pub(super) mode: Option<Mode>,
 
     /// The weakest boundary to accept in workspace-write; the strongest there is will be used
     /// [default: checked]
@@ -50,6 +51,11 @@ pub(crate) struct Args {
     /// What is not changed all the same, relative to the workspace; can be given more than once
     #[arg(long, global = true, value_name = "PATH")]
     pub(super) protect: Vec<PathBuf>,
+
+    /// The configuration [default: ringfence/config.toml in XDG_CONFIG_HOME or ~/.config, if it is
+    /// there]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
 
     /// Print one JSON object, on standard output or, for an error, on standard error
     #[arg(long, global = true)]
@@ -189,7 +195,7 @@ impl Args {
 
     fn check(&self) -> Result<(), clap::Error> {
         let held = match &self.command {
-            _ if self.mode != Mode::DangerFullAccess => None,
+            _ if self.mode != Some(Mode::DangerFullAccess) => None,
             _ if self.require.is_some() => Some("--require"),
             _ if !self.protect.is_empty() => Some("--protect"),
             Command::Exec(exec) if exec.net.is_some() => Some("--net"),
@@ -325,9 +331,9 @@ mod tests {
     }
 
     #[test]
-    fn a_person_gets_workspace_write_and_any_boundary_unless_they_say_otherwise() {
+    fn a_mode_and_a_boundary_are_the_configurations_unless_a_person_says_otherwise() {
         let args = parse("ringfence read a").unwrap();
-        assert_eq!(args.mode, Mode::WorkspaceWrite);
+        assert_eq!(args.mode, None);
         assert!(args.require.is_none());
         assert_eq!(Durability::from(args.durability), Durability::File);
     }

@@ -1,6 +1,7 @@
 //! The command line: parse, ask the library, print. Decides nothing.
 
 mod args;
+mod config;
 mod doctor;
 mod exec;
 mod render;
@@ -10,10 +11,11 @@ mod tool;
 use std::io;
 use std::process::ExitCode;
 
-use ringfence::{Code, Enforcement, Error, Mode, Session};
+use ringfence::{Code, Enforcement, Error, Mode, SessionBuilder, Settings};
 
 pub(crate) use args::Args;
 use args::{Advice, Command};
+use config::{Configuration, Unusable};
 use render::Renderer;
 use terminal::Terminal;
 
@@ -22,6 +24,8 @@ use terminal::Terminal;
 enum Failure {
     /// The library refused or failed; what the command line could say otherwise, by the code.
     Request(Error, Advice),
+    /// The configuration is not used.
+    Configuration(Unusable),
     /// The contents could not be read.
     Input(io::Error),
     /// What was asked for could not be printed.
@@ -32,6 +36,37 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Request(error, &[])
     }
+}
+
+impl From<Unusable> for Failure {
+    fn from(unusable: Unusable) -> Self {
+        Self::Configuration(unusable)
+    }
+}
+
+/// What a person has typed goes before what the configuration says. Where neither says anything of
+/// the mode it is `mode`.
+fn effective(configuration: &Configuration, args: &Args, mode: Mode) -> Result<Settings, Failure> {
+    let mut settings = configuration.settings(mode)?;
+    settings = settings.durability(args.durability.into());
+    if let Some(mode) = args.mode {
+        settings = settings.mode(mode);
+    }
+    if let Some(level) = args.require {
+        settings = settings.require(level.into());
+    }
+    if !args.protect.is_empty() {
+        let places = configuration.protected().into_iter().chain(args.protect.clone());
+        settings = settings.protected_subpaths(places);
+    }
+    if let Some(workspace) = &args.workspace {
+        settings = settings.workspace(workspace);
+    }
+    if args.mode != Some(Mode::DangerFullAccess) {
+        let workspace = args.workspace.clone().or_else(|| configuration.workspace());
+        configuration.out_of_reach(&workspace.unwrap_or_else(|| ".".into()))?;
+    }
+    Ok(settings)
 }
 
 /// Does what `args` ask for.
@@ -55,13 +90,10 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
+    let configuration = Configuration::find(args.config.as_deref())?;
+    let settings = effective(&configuration, &args, Mode::WorkspaceWrite)?;
     let required = args.require.map_or_else(Enforcement::default, Into::into);
-    let mut builder =
-        Session::builder().mode(args.mode).require(required).durability(args.durability.into());
-    builder = builder.protected_subpaths(args.protect);
-    if let Some(workspace) = args.workspace {
-        builder = builder.workspace(workspace);
-    }
+    let mut builder = SessionBuilder::from(settings);
     let command = match args.command {
         Command::File(command) => command,
         Command::Tool { name: None } => return tool::list(),
@@ -93,6 +125,7 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
 fn exit_code(failure: &Failure) -> ExitCode {
     exit_code_of(match failure {
         Failure::Request(error, _) => error.code(),
+        Failure::Configuration(_) => Code::PolicyInvalid,
         Failure::Input(_) | Failure::Output(_) => Code::FsIoError,
     })
 }

@@ -79,6 +79,11 @@ impl Renderer {
         let line = match failure {
             Failure::Request(error, _) if self.json => refusal(error).to_string(),
             Failure::Request(error, advice) => format!("ringfence: {}", sentence(error, advice)),
+            Failure::Configuration(unusable) if self.json => {
+                json!({ "code": Code::PolicyInvalid.as_str(), "message": unusable.to_string() })
+                    .to_string()
+            }
+            Failure::Configuration(unusable) => format!("ringfence: {unusable}"),
             Failure::Input(error) if self.json => io_refusal("cannot read the input", error),
             Failure::Input(error) => format!("ringfence: cannot read the input: {error}"),
             Failure::Output(error) if self.json => io_refusal("cannot print the output", error),

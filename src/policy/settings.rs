@@ -53,6 +53,17 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The keys of a configuration that [`from_json`](Self::from_json) takes.
+    pub const KEYS: [&str; 7] = [
+        "mode",
+        "approvals",
+        WORKSPACE,
+        "required_level",
+        "required_enforcement",
+        PROTECTED,
+        "protect_metadata",
+    ];
+
     /// The mode of sessions that have set no other. The default is read-only.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;

@@ -1,5 +1,6 @@
 //! The `ringfence` binary as a process: what it prints, how it ends, and what it leaves alone.
 
+mod config;
 mod doctor;
 mod exec;
 mod tool;
@@ -54,6 +55,8 @@ fn command(workspace: &Path, line: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ringfence"));
     // Not beneath the target directory, whatever the variable is here.
     command.env("TMPDIR", "/tmp").env_remove("RINGFENCE_LOG");
+    // No configuration of whoever runs the tests.
+    command.env("XDG_CONFIG_HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases"));
     command.current_dir(workspace).args(line);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
