@@ -143,6 +143,148 @@ pub enum Error {
         /// What it is.
         found: PathBuf,
     },
+    /// What is at a path cannot be a workspace of the registry.
+    #[error("cannot make {path:?} a workspace: {}", What(*kind, source.as_ref()))]
+    NotWorkspace {
+        /// The path.
+        path: PathBuf,
+        /// What was wrong.
+        kind: ErrorKind,
+        /// The system's own account of it, where it was asked.
+        source: Option<ringfence_platform::Error>,
+    },
+    /// The path of a directory cannot be written into the state file of the registry.
+    #[error("cannot make {path:?} a workspace: its path is not UTF-8")]
+    UnspellableWorkspace {
+        /// The canonical path.
+        path: PathBuf,
+    },
+    /// The registry has no such workspace.
+    #[error("the registry has no workspace {workspace:?}")]
+    WorkspaceUnknown {
+        /// Its id or its path, as the caller gave it.
+        workspace: String,
+    },
+    /// Nobody has stored a session of this id.
+    #[error("no session {session:?} is stored")]
+    SessionUnknown {
+        /// Its id.
+        session: String,
+    },
+    /// The session does not belong to the workspace, so it is not attached to it.
+    #[error("session {session:?} does not belong to workspace {workspace}: {why}")]
+    SessionMismatch {
+        /// The id of the session.
+        session: String,
+        /// The id of the workspace.
+        workspace: String,
+        /// Why it does not.
+        why: Mismatch,
+    },
+    /// The state file of the registry contradicts itself, or is none. It was left as it is.
+    #[error("the workspaces in {path:?} are inconsistent: {why}")]
+    Inconsistent {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        why: Box<Inconsistency>,
+    },
+}
+
+/// Why a session does not belong to a workspace.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// Its header has no working directory.
+    #[error("it has no working directory")]
+    NoCwd,
+    /// Its working directory is relative, is not there or cannot be entered.
+    #[error("its working directory cannot be found")]
+    Unresolvable,
+    /// Its working directory is something else by now.
+    #[error("its working directory is no directory")]
+    NotDirectory,
+    /// It works in another directory.
+    #[error("it works in {cwd:?}")]
+    Elsewhere {
+        /// In which, canonical.
+        cwd: PathBuf,
+    },
+}
+
+/// What is wrong in the state file of the registry: the first thing that was found.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Inconsistency {
+    /// It is no text.
+    #[error("{0}")]
+    NotText(NotText),
+    /// It is not one JSON document.
+    #[error("it is no JSON from line {line}, column {column} on")]
+    NotJson {
+        /// The line, from 1.
+        line: usize,
+        /// The column in it, in bytes.
+        column: usize,
+    },
+    /// Something in it is missing or of another type.
+    #[error("{field} has to be {expected}")]
+    Type {
+        /// What.
+        field: String,
+        /// What it has to be.
+        expected: &'static str,
+    },
+    /// A name is twice in one object.
+    #[error("{field} is there twice")]
+    FieldTwice {
+        /// Which.
+        field: String,
+    },
+    /// An id is twice in `workspaceIds`.
+    #[error("workspace {workspace} is listed twice")]
+    ListedTwice {
+        /// The id.
+        workspace: String,
+    },
+    /// An id is in `workspaces` and not in `workspaceIds`.
+    #[error("workspace {workspace} is not listed in workspaceIds")]
+    NotListed {
+        /// The id.
+        workspace: String,
+    },
+    /// An id is in `workspaceIds` and not in `workspaces`.
+    #[error("workspace {workspace} is listed and not in workspaces")]
+    NotDescribed {
+        /// The id.
+        workspace: String,
+    },
+    /// Two workspaces are one directory.
+    #[error("workspaces {first} and {second} are one directory, {path:?}")]
+    OneDirectory {
+        /// The id of one.
+        first: String,
+        /// The id of the other.
+        second: String,
+        /// The directory: canonical, or as both spell it where it is missing.
+        path: PathBuf,
+    },
+    /// A session is in two workspaces, or twice in one.
+    #[error("session {session:?} is in workspace {first} and again in {second}")]
+    SessionTwice {
+        /// The id of the session.
+        session: String,
+        /// The id of the workspace that has it first.
+        first: String,
+        /// The id of the one that has it again.
+        second: String,
+    },
+    /// A session is twice in `archivedSessionIds`.
+    #[error("session {session:?} is archived twice")]
+    ArchivedTwice {
+        /// The id of the session.
+        session: String,
+    },
 }
 
 /// Why a call does not run in a wider mode. Nothing was changed and nothing was run.
@@ -314,6 +456,14 @@ pub enum Code {
     SandboxEscalationCancelled,
     /// The question reached nobody.
     SandboxEscalationUnavailable,
+    /// The session does not belong to the workspace; [`Error::reason`] says more.
+    WorkspaceSessionMismatch,
+    /// The registry has no such workspace.
+    WorkspaceUnknown,
+    /// No such session is stored.
+    WorkspaceSessionUnknown,
+    /// The state file of the registry contradicts itself.
+    WorkspaceInconsistent,
 }
 
 impl Code {
@@ -345,6 +495,10 @@ impl Code {
             Self::SandboxEscalationRejected => "SANDBOX_ESCALATION_REJECTED",
             Self::SandboxEscalationCancelled => "SANDBOX_ESCALATION_CANCELLED",
             Self::SandboxEscalationUnavailable => "SANDBOX_ESCALATION_UNAVAILABLE",
+            Self::WorkspaceSessionMismatch => "WORKSPACE_SESSION_MISMATCH",
+            Self::WorkspaceUnknown => "WORKSPACE_UNKNOWN",
+            Self::WorkspaceSessionUnknown => "WORKSPACE_SESSION_UNKNOWN",
+            Self::WorkspaceInconsistent => "WORKSPACE_INCONSISTENT",
         }
     }
 }
@@ -355,8 +509,8 @@ impl fmt::Display for Code {
     }
 }
 
-/// What lies behind [`Code::FsIoError`] or [`Code::SandboxEscalationInvalid`]. `Display` gives its
-/// stable token.
+/// What lies behind [`Code::FsIoError`], [`Code::SandboxEscalationInvalid`] or
+/// [`Code::WorkspaceSessionMismatch`]. `Display` gives its stable token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -380,6 +534,14 @@ pub enum Reason {
     UnpairedJustification,
     /// The justification is blank.
     BlankJustification,
+    /// The session has no working directory.
+    NoCwd,
+    /// The working directory of the session cannot be found.
+    Unresolvable,
+    /// The working directory of the session is no directory.
+    NotDirectory,
+    /// The session works in another directory.
+    Elsewhere,
 }
 
 impl fmt::Display for Reason {
@@ -395,6 +557,10 @@ impl fmt::Display for Reason {
             Self::MissingJustification => "missing_justification",
             Self::UnpairedJustification => "unpaired_justification",
             Self::BlankJustification => "blank_justification",
+            Self::NoCwd => "no_cwd",
+            Self::Unresolvable => "unresolvable",
+            Self::NotDirectory => "not_directory",
+            Self::Elsewhere => "elsewhere",
         })
     }
 }
@@ -434,17 +600,28 @@ impl Error {
             | Self::NoPolicy
             | Self::Forked => Code::SandboxUnavailable,
             Self::PolicyInvalid { .. } => Code::PolicyInvalid,
+            // What would be refused of a directory that is to be listed.
+            Self::NotWorkspace { kind, .. } => failed(Op::List, *kind, false),
+            Self::UnspellableWorkspace { .. } => Code::FsIoError,
+            Self::WorkspaceUnknown { .. } => Code::WorkspaceUnknown,
+            Self::SessionUnknown { .. } => Code::WorkspaceSessionUnknown,
+            Self::SessionMismatch { .. } => Code::WorkspaceSessionMismatch,
+            Self::Inconsistent { .. } => Code::WorkspaceInconsistent,
         }
     }
 
-    /// What lies behind [`Code::FsIoError`] or [`Code::SandboxEscalationInvalid`]; nothing for any
-    /// other code.
+    /// What lies behind [`Code::FsIoError`], [`Code::SandboxEscalationInvalid`] or
+    /// [`Code::WorkspaceSessionMismatch`]; nothing for any other code.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Unreadable { .. } => Some(Reason::Other),
-            Self::Failed { kind, .. } => (self.code() == Code::FsIoError).then(|| reason(*kind)),
+            Self::Failed { kind, .. } | Self::NotWorkspace { kind, .. } => {
+                (self.code() == Code::FsIoError).then(|| reason(*kind))
+            }
             Self::Escalation(why) => why.reason(),
+            Self::UnspellableWorkspace { .. } => Some(Reason::Unsupported),
+            Self::SessionMismatch { why, .. } => Some(why.reason()),
             Self::Denied(_)
             | Self::EditNotFound { .. }
             | Self::AmbiguousEdit { .. }
@@ -458,7 +635,10 @@ impl Error {
             | Self::WorkspaceMoved { .. }
             | Self::NoPolicy
             | Self::Forked
-            | Self::PolicyInvalid { .. } => None,
+            | Self::PolicyInvalid { .. }
+            | Self::WorkspaceUnknown { .. }
+            | Self::SessionUnknown { .. }
+            | Self::Inconsistent { .. } => None,
         }
     }
 
@@ -481,7 +661,13 @@ impl Error {
             | Self::WorkspaceMoved { .. }
             | Self::NoPolicy
             | Self::Forked
-            | Self::PolicyInvalid { .. } => None,
+            | Self::PolicyInvalid { .. }
+            | Self::NotWorkspace { .. }
+            | Self::UnspellableWorkspace { .. }
+            | Self::WorkspaceUnknown { .. }
+            | Self::SessionUnknown { .. }
+            | Self::SessionMismatch { .. }
+            | Self::Inconsistent { .. } => None,
         }
     }
 
@@ -502,6 +688,17 @@ impl Error {
 
     fn not_empty(&self) -> bool {
         self.os_error().is_some_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty)
+    }
+}
+
+impl Mismatch {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::NoCwd => Reason::NoCwd,
+            Self::Unresolvable => Reason::Unresolvable,
+            Self::NotDirectory => Reason::NotDirectory,
+            Self::Elsewhere { .. } => Reason::Elsewhere,
+        }
     }
 }
 

@@ -64,10 +64,11 @@ mod text;
 mod texts;
 mod tools;
 mod turn;
+mod workspaces;
 
 pub use approvals::{ApprovalPolicy, UnknownApprovalPolicy};
 pub use call::Call;
-pub use error::{Code, Denial, Error, Layer, Reason, Result, Unescalated};
+pub use error::{Code, Denial, Error, Inconsistency, Layer, Mismatch, Reason, Result, Unescalated};
 pub use events::{
     ApprovalOverride, Event, ModeOverride, ModeSource, approval_override, mode_override,
 };
@@ -103,6 +104,9 @@ pub use text::{
 pub use tools::{
     CallContext, Hints, Limits, LimitsBuilder, OutputListener, StandingPolicy, Tool, ToolResult,
     ToolSet, ToolSpec,
+};
+pub use workspaces::{
+    SessionHeader, Sessions, Workspace, WorkspaceId, WorkspaceStatus, Workspaces,
 };
 
 /// Compiles the code of the README.

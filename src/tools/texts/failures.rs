@@ -233,6 +233,10 @@ fn advice(tool: Tool, code: Code) -> Option<&'static str> {
         | Code::FsTooLarge
         | Code::FsIoError
         | Code::PolicyInvalid
-        | Code::InvalidArgs => None,
+        | Code::InvalidArgs
+        | Code::WorkspaceSessionMismatch
+        | Code::WorkspaceUnknown
+        | Code::WorkspaceSessionUnknown
+        | Code::WorkspaceInconsistent => None,
     }
 }
