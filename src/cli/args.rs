@@ -9,6 +9,8 @@ use ringfence::{
     Code, Durability, Edit, Enforcement, Matches, Mode, Parents, Precondition, Removal, Request,
 };
 
+use super::workspace::WorkspaceCommand;
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -82,6 +84,10 @@ pub(super) enum Command {
     /// It begins in the current directory, with the standard streams of this process, and this
     /// process ends as it does. Nothing else is printed.
     Exec(ExecCommand),
+    /// List, add and remove workspaces that are known, which grants nothing
+    ///
+    /// No other command reads them, and the options of the policy are nothing to them.
+    Workspace(WorkspaceCommand),
     /// Say which boundaries this host offers, and why not stronger ones
     Doctor,
 }
@@ -200,6 +206,7 @@ impl Args {
             _ if !self.protect.is_empty() => Some("--protect"),
             Command::Exec(exec) if exec.net.is_some() => Some("--net"),
             Command::Exec(_) | Command::File(_) | Command::Tool { .. } | Command::Doctor => None,
+            Command::Workspace(_) => None,
         };
         let Some(held) = held else { return Ok(()) };
         let text =

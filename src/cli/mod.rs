@@ -7,6 +7,7 @@ mod exec;
 mod render;
 mod terminal;
 mod tool;
+mod workspace;
 
 use std::io;
 use std::process::ExitCode;
@@ -75,6 +76,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let exit_code = match &args.command {
         Command::Exec(_) => |_: &Failure| exec::NOT_RUN.into(),
         Command::File(_) | Command::Tool { .. } | Command::Doctor => exit_code,
+        Command::Workspace(_) => exit_code,
     };
     match attempt(args, renderer) {
         Ok(code) => code,
@@ -90,7 +92,13 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
-    let configuration = Configuration::find(args.config.as_deref())?;
+    let configuration = match &args.command {
+        // It has no policy to be configured.
+        Command::Workspace(_) => Configuration::default(),
+        Command::File(_) | Command::Tool { .. } | Command::Exec(_) | Command::Doctor => {
+            Configuration::find(args.config.as_deref())?
+        }
+    };
     let settings = effective(&configuration, &args, Mode::WorkspaceWrite)?;
     let required = args.require.map_or_else(Enforcement::default, Into::into);
     let mut builder = SessionBuilder::from(settings);
@@ -104,6 +112,7 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
             return tool::call(&builder.build()?, &name, args.json);
         }
         Command::Exec(command) => return exec::run(builder, command, renderer),
+        Command::Workspace(command) => return workspace::run(command, renderer),
         Command::Doctor => {
             // Looking takes no fence, and the workspace is found as any command finds it.
             let session = builder.mode(Mode::ReadOnly).build()?;

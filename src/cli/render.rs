@@ -151,7 +151,10 @@ fn remedy(code: Code) -> Option<&'static str> {
 pub(super) fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     // The fence says the same of a request in its own words, with a path beneath the root.
-    let retold = usize::from(matches!(error.downcast_ref(), Some(Error::Failed { .. })));
+    let retold = usize::from(matches!(
+        error.downcast_ref(),
+        Some(Error::Failed { .. } | Error::NotWorkspace { .. })
+    ));
     causes.skip(retold).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
@@ -179,7 +182,11 @@ fn refusal(error: &Error) -> Value {
             object.insert("narrowest".into(), narrowest.map(|mode| mode.as_str()).into());
             object.insert("by".into(), by.to_string().into());
         }
-        Error::Failed { path, .. } | Error::WrongFence { path, .. } => {
+        Error::Failed { path, .. }
+        | Error::WrongFence { path, .. }
+        | Error::NotWorkspace { path, .. }
+        | Error::UnspellableWorkspace { path }
+        | Error::Inconsistent { path, .. } => {
             object.extend(spelled("path", path.as_os_str().as_encoded_bytes()));
         }
         Error::Unavailable { .. } | Error::PolicyInvalid { .. } | _ => {}

@@ -4,6 +4,7 @@ mod config;
 mod doctor;
 mod exec;
 mod tool;
+mod workspace;
 
 use std::io::Write as _;
 use std::path::Path;
