@@ -99,19 +99,22 @@ pub trait Fence: fmt::Debug + Send + Sync + sealed::Sealed {
     /// detected, and its file put back, where the file system can exchange two entries.
     fn apply(&self, mutation: Mutation, terms: &Terms) -> Result<Receipt>;
 
-    /// Says whether [`apply`](Self::apply) would make this change, and where the file would be:
-    /// absolute and without symlinks, in the kernel's own words. Nothing is told where the system
-    /// does not tell that, for want of `/proc`. Changes nothing.
+    /// Says whether [`apply`](Self::apply) would make this change, and where: absolute and without
+    /// symlinks, in the kernel's own words. Nothing is told where the system does not tell that, for
+    /// want of `/proc`. Changes nothing.
     ///
-    /// It answers for a [`Mutation::Write`], from what can be seen now: where the path leads, what
-    /// is there, the precondition, and the caller's own rights to the file and to its directory.
-    /// Verdicts come in the order in which `apply` comes to them. It takes no lock, so what it saw
-    /// can be another thing by the time of the change; and whether there is enough space, and the
-    /// confined thread is still there, only the change itself can tell.
+    /// It answers from what can be seen now: where the path leads, what is there, the precondition,
+    /// and the caller's own rights to the file and to its directory. Verdicts come in the order in
+    /// which `apply` comes to them. It takes no lock, so what it saw can be another thing by the
+    /// time of the change; and whether there is enough space, and the confined thread is still
+    /// there, only the change itself can tell. Of a [`Removal::Tree`](crate::Removal::Tree) it looks
+    /// at the top alone. Of a [`Mutation::Rename`] it answers where both ends are one entry, and
+    /// says of that whether it may be taken elsewhere.
     ///
     /// # Errors
     ///
-    /// Those of `apply`; [`Unsupported`](crate::ErrorKind::Unsupported) for any other mutation.
+    /// Those of `apply`; [`Unsupported`](crate::ErrorKind::Unsupported) for a rename from one entry
+    /// to another, and for an exchange.
     fn rehearse(&self, mutation: &Mutation) -> Result<Option<PathBuf>>;
 
     /// Hands a change over and returns at once, with a future that needs no runtime.

@@ -98,6 +98,22 @@ pub(crate) fn is_spelled_oddly(path: &str) -> bool {
         || path.split('/').any(|name| name == "..")
 }
 
+/// What the fence says beforehand of a change, where it does and `op` is one.
+pub(crate) fn rehearse(
+    fence: &dyn Fence,
+    op: Op,
+    path: &str,
+    args: &Args,
+) -> Option<Result<(), ErrorKind>> {
+    let reads = [Op::Lookup, Op::Stat, Op::Lstat, Op::Open, Op::OpenDir, Op::List];
+    let path = beneath(fence, path).ok().filter(|_| !reads.contains(&op))?;
+    let mutation = mutation(fence, op, &path, args).ok()?;
+    match fence.rehearse(&mutation).map(drop).map_err(|error| error.kind()) {
+        Err(ErrorKind::Unsupported) => None,
+        said => Some(said),
+    }
+}
+
 /// Makes one change without syncing it, which no test of verdicts needs.
 pub(crate) fn change(fence: &dyn Fence, mutation: Mutation) -> Result<Outcome, ErrorKind> {
     let terms = Terms { durability: Durability::None, ..Terms::default() };

@@ -141,10 +141,11 @@ fn the_trusted_base_stays_small() {
     };
     let sources = sources("platform/src").into_iter();
     // The part that acts on files: neither tests, nor what stands for the systems without a fence,
-    // nor what runs commands.
+    // nor what only says what a change would do, nor what runs commands.
     let of_commands = root().join("platform/src/process");
     let own = sources.filter(|(path, _)| {
-        let is_beside = path.ends_with("tests.rs") || path.ends_with("unsupported.rs");
+        let is_beside = ["tests.rs", "unsupported.rs", "mutate/rehearse.rs"];
+        let is_beside = is_beside.iter().any(|beside| path.ends_with(beside));
         !is_beside && !path.starts_with(&of_commands)
     });
     let lines: usize = own.map(|(_, text)| of_code(&text)).sum();

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 
 use ringfence_platform::{ErrorKind, Fence, Follow, Kind, RelPath, RootedPath, Roots};
 
-use crate::act::{CONTENTS, NOT_OFFERED, Outcome, beneath, is_spelled_oddly, perform};
+use crate::act::{CONTENTS, NOT_OFFERED, Outcome, beneath, is_spelled_oddly, perform, rehearse};
 use crate::cases::{Args, Case, Expect, Ok as Answer, Op, RenameFlag, Table};
 use crate::support::{
     Effect, FenceKind, LeftOut, NodeKind, Snapshot, Stage, as_user, offered, open_fence, say,
@@ -286,6 +286,7 @@ impl Turn<'_> {
             barrier.wait();
             perform(self.fence, self.case.op, path, args)
         };
+        let said = rehearse(self.fence, self.case.op, path, args);
         let outcomes: Vec<_> = std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(act)).collect();
             let first = act();
@@ -297,6 +298,9 @@ impl Turn<'_> {
         let mut answer = Ok(());
         for outcome in outcomes {
             answer = outcome.as_ref().map(|_| ()).map_err(|kind| *kind);
+            if let Some(said) = said.filter(|said| threads == 1 && *said != answer) {
+                return Err(format!("{said:?} was said, and it answered {answer:?}"));
+            }
             let done = Done { path, outcome, after: after.clone() };
             check(&done)
                 .and_then(|()| self.check_outside(&done.after))

@@ -1,4 +1,4 @@
-//! What a fence says beforehand about a write, and that it only says it.
+//! What a fence says beforehand about a change, and that it only says it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use ringfence_platform::{
 
 use crate::act::beneath;
 use crate::support::{
-    Stage, Tree, as_user, dir, each_fence, each_fence_on, fifo, file, is_root, link, sock,
-    this_test, with_own_mounts,
+    Stage, Tree, as_user, dir, each_fence, each_fence_on, fence_on, fifo, file, is_root, link,
+    offered, sock, this_test, with_own_mounts,
 };
 
 const TERMS: fn() -> Terms = || Terms { durability: Durability::None, ..Terms::default() };
@@ -208,25 +208,95 @@ fn it_knows_a_mount_that_is_read_only() {
 }
 
 #[test]
-fn only_a_write_can_be_rehearsed_and_only_a_write_is_told_its_place() {
+fn what_takes_the_place_of_another_is_not_rehearsed_and_only_a_write_is_told_its_place() {
     each_fence_on(&Tree::inside([file("f", "old"), dir("d")]), |stage, fence| {
         let at = |path| beneath(fence, path).unwrap();
         let place = place(fence, "f");
         let before = stage.snapshot();
         for change in [
-            Mutation::CreateDir { path: at("new"), parents: Parents::Require },
-            Mutation::Remove { path: at("f"), what: Removal::File },
             Mutation::Rename { from: at("f"), to: at("new"), when: Precondition::None },
             Mutation::Exchange { first: at("f"), second: at("d") },
-            Mutation::Symlink { path: at("new"), text: LinkText::new("f").unwrap() },
         ] {
             let error = fence.rehearse(&change).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{change:?}");
+        }
+        for change in changes(fence, "new")
+            .into_iter()
+            .chain([Mutation::Exchange { first: at("f"), second: at("d") }])
+        {
             let terms = Terms { at: Some(place.clone()), ..TERMS() };
             let error = fence.apply(change, &terms).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         }
         stage.assert_unchanged(&before);
+    });
+}
+
+/// Every change of the entry itself that can be rehearsed, but for a rename.
+fn changes(fence: &dyn Fence, path: &str) -> Vec<Mutation> {
+    let at = || beneath(fence, path).unwrap();
+    let make = [Parents::Require, Parents::Create];
+    let remove = [Removal::File, Removal::EmptyDir];
+    let link = Mutation::Symlink { path: at(), text: LinkText::new("f").unwrap() };
+    let make = make.map(|parents| Mutation::CreateDir { path: at(), parents });
+    let remove = remove.map(|what| Mutation::Remove { path: at(), what });
+    make.into_iter().chain(remove).chain([link]).collect()
+}
+
+/// Rehearses and makes every change of each path, each on a stage of its own if it is made.
+fn rehearse_changes(tree: &Tree, paths: &[String], prepare: impl Fn(&Stage)) {
+    for kind in offered() {
+        let fresh = || {
+            let stage = Stage::new(tree);
+            prepare(&stage);
+            let fence = fence_on(&stage, *kind);
+            (stage, fence)
+        };
+        let (mut stage, mut fence) = fresh();
+        for path in paths {
+            let how_many = changes(fence.as_ref(), path).len();
+            for which in 0..=how_many {
+                let at = |path: &str| beneath(fence.as_ref(), path).unwrap();
+                let when = Precondition::Absent;
+                let taken = Mutation::Rename { from: at(path), to: at(path), when: when.clone() };
+                let beside = std::path::Path::new(path).with_file_name("beside");
+                let to = at(beside.to_str().unwrap());
+                let moved = Mutation::Rename { from: at(path), to, when };
+                let mut all = changes(fence.as_ref(), path);
+                let (asked, made) = match which == how_many {
+                    true => (taken, moved),
+                    false => (all.swap_remove(which), changes(fence.as_ref(), path).remove(which)),
+                };
+                let before = stage.snapshot();
+                let said = fence.rehearse(&asked).map_err(|error| error.kind());
+                stage.assert_unchanged(&before);
+                let done = fence.apply(made, &TERMS()).map_err(|error| error.kind());
+                let answer = done.as_ref().map(drop).map_err(|kind| *kind);
+                assert_eq!(said.map(drop), answer, "{path} {asked:?} on {kind}");
+                if done.is_ok() {
+                    (stage, fence) = fresh();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rehearsal_of_any_change_says_what_the_change_will_say_and_changes_nothing() {
+    rehearse_changes(&tree(), &paths(), |_| {});
+}
+
+#[test]
+fn the_rights_of_the_caller_are_known_of_any_change() {
+    let paths = ["f", "new", "d", "d/f", "d/new", "to-f", "missing/new", "empty", "empty/new"];
+    let paths = paths.map(ToOwned::to_owned);
+    as_user(this_test!(), || {
+        for path in [".", "d", "empty"] {
+            rehearse_changes(&tree(), &paths, |stage| {
+                let mode = std::fs::Permissions::from_mode(0o555);
+                std::fs::set_permissions(stage.root().join(path), mode).unwrap();
+            });
+        }
     });
 }
 

@@ -67,7 +67,7 @@ pub(super) fn symlink(act: &Act<'_>, path: &RootedPath, text: &LinkText) -> Resu
 }
 
 /// Refuses a text that leads out of the root as things are, or would once what it names exists.
-fn stays_beneath(
+pub(super) fn stays_beneath(
     act: &Act<'_>,
     root: &Root,
     anchor: &Anchor,

@@ -6,13 +6,15 @@
 
 mod make;
 mod publish;
+mod rehearse;
 mod remove;
 mod rename;
 mod write;
 
 use std::cell::Cell;
 
-use self::write::{Whereabouts, Write};
+pub(crate) use self::rehearse::rehearse;
+use self::write::Write;
 use crate::dir::{Dir, Hold};
 use crate::error::{ErrorKind, Fault};
 use crate::held::Held;
@@ -48,16 +50,6 @@ pub(crate) fn run(held: &Held, mutation: &Mutation, terms: &Terms) -> Result<Rec
     };
     let remains = act.touched.get() || act.parents_created.get() > 0;
     made.map_err(|fault| Fault { remains, ..fault })
-}
-
-/// Says whether a write would be made, as far as that can be seen without making it.
-pub(crate) fn rehearse(held: &Held, mutation: &Mutation) -> Whereabouts {
-    let Mutation::Write { path, contents, when, parents } = mutation else {
-        return Err(Fault::new(ErrorKind::Unsupported));
-    };
-    let terms = Terms::default();
-    let act = &Act::new(held, &terms);
-    Write { act, path, contents, when, parents: *parents }.rehearse()
 }
 
 /// What every change needs at hand.
