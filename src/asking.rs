@@ -15,7 +15,7 @@ use crate::policy::{Approval, Approver, Bounds, Escalation, Policy, Question, Su
 use crate::request::Request;
 use crate::target::Target;
 use crate::text::{Diff, TextTerms};
-use crate::texts::Wanted;
+use crate::texts::{Rehearsed, Wanted};
 
 /// How many chars of a justification a person is shown.
 const MOST_CHARS: usize = 500;
@@ -133,10 +133,8 @@ pub(crate) fn preflight<'a>(
     Some(move |bounds: &Bounds| {
         let fence = bounds.fence()?.expect("a mode that is wider than another allows changes");
         let aiming = Aiming { op, bounds, fence: &*fence };
-        let mut target = aiming.targets([wanted.path()])?;
-        let draft = wanted.draft(&aiming, &mut target, texts)?;
-        let (draft, place) = draft.rehearsed(&aiming, &mut target)?;
-        let [Target { shown: path, .. }] = target;
+        let Rehearsed { draft, target, place } = wanted.rehearse(&aiming, texts)?;
+        let Target { shown: path, .. } = target;
         match place {
             Some(place) => {
                 let subject = Subject::Operation { op, path, place };

@@ -64,6 +64,7 @@ mod text;
 mod texts;
 mod tools;
 mod turn;
+mod why;
 mod workspaces;
 
 pub use approvals::{ApprovalPolicy, UnknownApprovalPolicy};
@@ -105,6 +106,7 @@ pub use tools::{
     CallContext, Hints, Limits, LimitsBuilder, OutputListener, StandingPolicy, Tool, ToolResult,
     ToolSet, ToolSpec,
 };
+pub use why::{Rule, Verdict, Why};
 pub use workspaces::{
     SessionHeader, Sessions, Workspace, WorkspaceId, WorkspaceStatus, Workspaces,
 };

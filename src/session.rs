@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use ringfence_platform::{Assurance, ErrorKind, TargetKey, Terms};
+use ringfence_platform::{Assurance, Cancel, ErrorKind, TargetKey, Terms};
 
 use crate::approvals::ApprovalPolicy;
 use crate::asking::{self, Asking, Person};
@@ -18,13 +18,14 @@ use crate::gate::Gate;
 use crate::log::EventLog;
 use crate::mode::Mode;
 use crate::mutations;
-use crate::policy::{Approver, Areas, Policy, can_reach};
+use crate::policy::{Approver, Areas, Bounds, Policy, can_reach};
 use crate::reading::Reading;
-use crate::request::{Outcome, Request};
+use crate::request::{Op, Outcome, Request};
 use crate::service::{PolicyService, Standing};
 use crate::shell::{Ending, Exec, Explained, Job, Ran, Run};
 use crate::text::{TextTerms, Version};
 use crate::turn::Taken;
+use crate::why::{Asked, Why};
 
 /// What one agent does, under the policy of its service. Every request passes here.
 ///
@@ -165,6 +166,36 @@ impl Session {
     pub(crate) fn in_force(&self) -> Result<(Mode, ApprovalPolicy)> {
         let (standing, log) = (self.service.standing()?, self.log.events());
         Ok((mode_after(&log, &standing), approvals_after(&log, &standing)))
+    }
+
+    /// Says what would come of `op` at `path` by the steps that the call itself would take, and by
+    /// which rule. Nothing is changed, nobody is asked, and nothing is told to the audit.
+    ///
+    /// A write is of any bytes, and missing directories are made for it; an edit is of a text that
+    /// is there; a directory is made where its parents are; what is removed is no directory; a
+    /// rename is told of its first path, and is to a free name beside that; a symlink is one that
+    /// stays beneath its root. What was observed in the session does not count.
+    ///
+    /// # Errors
+    ///
+    /// As [`policy`](Self::policy) for a change, or if the fence cannot be opened;
+    /// [`Code::FsIoError`](crate::Code::FsIoError) for [`Op::Run`], which is told by
+    /// [`explain`](Self::explain). What keeps the operation itself from being done is no error, but
+    /// the answer.
+    pub fn why(&self, op: Op, path: &Path) -> Result<Why> {
+        if !self.is_in_own_process() {
+            return Err(Error::Forked);
+        }
+        let standing = self.service.standing()?;
+        let (mode, cancel) = (self.mode_under(&standing), &Cancel::never());
+        let texts = TextTerms { cancel, most_bytes: standing.max_text_bytes, diff: None };
+        let asked = Asked { op, path, texts };
+        if op.changes() {
+            return asked.change(&Policy::resolve(mode, self.areas(&standing)?)?);
+        }
+        let areas = self.last_areas(&standing);
+        let reading = Reading { op, reader: areas.reader(), base: areas.workspace(), cancel };
+        asked.reading(&reading, mode, &Bounds::of(Mode::ReadOnly, Arc::clone(&areas))?)
     }
 
     /// Does what is asked, if the policy allows it. As [`call`](Self::call) without anything

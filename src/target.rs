@@ -46,17 +46,27 @@ impl Aim<'_> {
 
     /// The target of `shown` once the symlinks on the way are followed.
     pub(crate) fn through_links(&self, shown: PathBuf) -> Result<Target, ErrorKind> {
-        let place = match (self.follow(), shown.parent(), shown.file_name()) {
+        // One that cannot be computed counts as none.
+        let loops = |kind| if kind == ErrorKind::Loop { kind } else { ErrorKind::Escape };
+        let at = self.locate(&self.place(&shown).map_err(loops)?).ok_or(ErrorKind::Escape)?;
+        let parents = self.parents(&shown)?;
+        Ok(Target { shown, at, parents })
+    }
+
+    /// Where the operation would act on `shown`, by the text of the symlinks on the way.
+    pub(crate) fn place(&self, shown: &Path) -> Result<PathBuf, ErrorKind> {
+        match (self.follow(), shown.parent(), shown.file_name()) {
             (Follow::No, Some(parent), Some(name)) => {
                 physical(parent).map(|parent| parent.join(name))
             }
-            (Follow::No | Follow::Yes, _, _) => physical(&shown),
-        };
-        // One that cannot be computed counts as none.
-        let loops = |kind| if kind == ErrorKind::Loop { kind } else { ErrorKind::Escape };
-        let at = self.locate(&place.map_err(loops)?).ok_or(ErrorKind::Escape)?;
-        let parents = self.parents(&shown)?;
-        Ok(Target { shown, at, parents })
+            (Follow::No | Follow::Yes, _, _) => physical(shown),
+        }
+    }
+
+    /// The root that `place` is beneath.
+    pub(crate) fn root_of(&self, place: &Path) -> Option<&Root> {
+        let at = self.locate(place)?;
+        self.roots.iter().find(|root| root.id() == at.root)
     }
 
     fn locate(&self, path: &Path) -> Option<RootedPath> {

@@ -39,6 +39,15 @@ pub(crate) struct Draft {
     unwritten: Option<Error>,
 }
 
+/// What would be written, once nothing that can be seen keeps it from being written.
+#[derive(Debug)]
+pub(crate) struct Rehearsed {
+    pub(crate) draft: Draft,
+    pub(crate) target: Target,
+    /// Where that would be, if it can be told.
+    pub(crate) place: Option<PathBuf>,
+}
+
 impl<'r> Wanted<'r> {
     /// What `request` wants, if it is about a text.
     pub(crate) fn of(request: &'r Request) -> Option<Self> {
@@ -69,7 +78,7 @@ impl<'r> Wanted<'r> {
     }
 
     /// Reads what is to be replaced, and says what would be written. Changes nothing.
-    pub(crate) fn draft(
+    fn draft(
         &self,
         aiming: &Aiming<'_>,
         target: &mut [Target; 1],
@@ -79,6 +88,15 @@ impl<'r> Wanted<'r> {
             Self::Text { text, intent, .. } => replace(aiming, target, text, intent, terms),
             Self::Edit { edit, seen, .. } => amend(aiming, target, edit, *seen, terms),
         }
+    }
+
+    /// Looks at everything that would make it fail, as far as reading can tell.
+    pub(crate) fn rehearse(&self, aiming: &Aiming<'_>, terms: TextTerms<'_>) -> Result<Rehearsed> {
+        let mut target = aiming.targets([self.path()])?;
+        let draft = self.draft(aiming, &mut target, terms)?;
+        let (draft, place) = draft.rehearsed(aiming, &mut target)?;
+        let [target] = target;
+        Ok(Rehearsed { draft, target, place })
     }
 
     /// Writes it. What has changed since it was read is read again.
@@ -126,7 +144,7 @@ impl Draft {
     }
 
     /// The draft, if it would be written, and where that would be, if that can be told.
-    pub(crate) fn rehearsed(
+    fn rehearsed(
         self,
         aiming: &Aiming<'_>,
         target: &mut [Target; 1],

@@ -45,7 +45,7 @@ impl Bounds {
     }
 
     /// The same directories under another mode.
-    pub(super) fn under(&self, mode: Mode) -> Result<Self> {
+    pub(crate) fn under(&self, mode: Mode) -> Result<Self> {
         Self::of(mode, Arc::clone(&self.areas))
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
-const ALLOWED: [(&str, &[&str]); 33] = [
+const ALLOWED: [(&str, &[&str]); 34] = [
     ("aiming", &["error", "lexical", "mode", "policy", "request", "target"]),
     ("approvals", &[]),
     (
@@ -39,7 +39,7 @@ const ALLOWED: [(&str, &[&str]); 33] = [
     ("lexical", &["error", "request"]),
     ("log", &["events"]),
     ("mode", &[]),
-    ("mutations", &["audit", "change", "error", "request", "texts"]),
+    ("mutations", &["aiming", "audit", "change", "error", "request", "text", "texts"]),
     ("observation", &["reader", "request", "text"]),
     ("opening", &["audit", "error", "events", "mode", "policy", "presets", "service", "session"]),
     ("physical", &[]),
@@ -71,6 +71,7 @@ const ALLOWED: [(&str, &[&str]); 33] = [
             "shell",
             "text",
             "turn",
+            "why",
         ],
     ),
     ("shell", &["call", "mode", "policy"]),
@@ -95,6 +96,23 @@ const ALLOWED: [(&str, &[&str]); 33] = [
         ],
     ),
     ("turn", &[]),
+    (
+        "why",
+        &[
+            "aiming",
+            "call",
+            "error",
+            "lexical",
+            "mode",
+            "mutations",
+            "physical",
+            "policy",
+            "reading",
+            "request",
+            "target",
+            "text",
+        ],
+    ),
     // It grants nothing, so nothing of the above may use it.
     ("workspaces", &["error", "mode", "policy", "request", "service", "session", "text"]),
 ];

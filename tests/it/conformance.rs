@@ -50,7 +50,7 @@ enum Instead {
 }
 
 /// Why a row is not played through a fence; `None` if it is.
-fn left_out_because(case: &Case) -> Option<(String, &'static str)> {
+pub(crate) fn left_out_because(case: &Case) -> Option<(String, &'static str)> {
     if !case.os.is_linux() {
         return Some(("rows of another system".to_owned(), "they are about its calls and names"));
     }

@@ -50,6 +50,7 @@ mod support;
 mod temps;
 mod tools;
 mod versions;
+mod why;
 mod workspaces;
 
 /// A file that no `mod` line names is a test that nobody runs.

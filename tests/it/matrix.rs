@@ -18,6 +18,7 @@ use crate::support::{
     Effect, Entry, FenceKind, LeftOut, NodeKind, Stage, Tree, as_user, dir, fifo, file, hard,
     is_root, link, offered, report, say, sock, this_test, with_own_mounts,
 };
+use crate::why::{agrees, said};
 
 /// What must come of a change.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -303,8 +304,10 @@ fn write(path: &str) -> Request {
 #[track_caller]
 fn verdict(stage: &Stage, session: &Session, request: Request) -> Result<Verdict, String> {
     let before = stage.snapshot();
+    let said = said(session, &request);
     let answer = session.perform(request);
     let after = stage.snapshot();
+    said.map_or(Ok(()), |said| agrees(&said, &answer))?;
     match answer {
         Ok(Outcome::Changed { .. }) => {
             Ok(Verdict::Done(before.effects(&after, stage.root_in_base())))
