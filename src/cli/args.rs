@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use ringfence::{
-    Code, Durability, Edit, Enforcement, Matches, Mode, Parents, Precondition, Removal, Request,
+    Code, Durability, Edit, Enforcement, Matches, Mode, Op, Parents, Precondition, Removal, Request,
 };
 
 use super::workspace::WorkspaceCommand;
@@ -90,6 +90,78 @@ pub(super) enum Command {
     Workspace(WorkspaceCommand),
     /// Say which boundaries this host offers, and why not stronger ones
     Doctor,
+    #[command(flatten)]
+    Ask(AskCommand),
+    #[command(flatten)]
+    Pages(PagesCommand),
+}
+
+/// What is asked of the policy. Nothing is changed.
+#[derive(Debug, Subcommand)]
+pub(super) enum AskCommand {
+    /// Say what would come of an operation, by which rule, and what would suffice
+    ///
+    /// A write is of any bytes, and makes its parents; an edit is of a text that is there; a rename
+    /// is to a free name beside the old one; a symlink is one that stays inside.
+    Why {
+        /// The path
+        path: PathBuf,
+        /// What would be done there
+        #[arg(long, value_name = "OP", default_value = "write")]
+        op: AskedOp,
+    },
+}
+
+/// What is made of the command line itself.
+#[derive(Debug, Subcommand)]
+pub(super) enum PagesCommand {
+    /// Print what completes command lines in a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, of one command or of all
+    Man {
+        /// The command
+        command: Option<String>,
+    },
+}
+
+/// An operation, by the command that does it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum AskedOp {
+    /// Reading a file
+    Read,
+    /// Listing a directory
+    #[value(alias = "list")]
+    Ls,
+    /// Creating or replacing a file
+    Write,
+    /// Replacing a part of a text file
+    Edit,
+    /// Creating a directory
+    Mkdir,
+    /// Removing a file or a symlink
+    Rm,
+    /// Renaming what is there
+    Mv,
+    /// Creating a symlink
+    Ln,
+}
+
+impl From<AskedOp> for Op {
+    fn from(op: AskedOp) -> Self {
+        match op {
+            AskedOp::Read => Self::Read,
+            AskedOp::Ls => Self::List,
+            AskedOp::Write => Self::Write,
+            AskedOp::Edit => Self::Edit,
+            AskedOp::Mkdir => Self::CreateDir,
+            AskedOp::Rm => Self::Remove,
+            AskedOp::Mv => Self::Rename,
+            AskedOp::Ln => Self::Symlink,
+        }
+    }
 }
 
 /// A command to run, and what is taken from it beside what the mode takes.
@@ -206,7 +278,7 @@ impl Args {
             _ if !self.protect.is_empty() => Some("--protect"),
             Command::Exec(exec) if exec.net.is_some() => Some("--net"),
             Command::Exec(_) | Command::File(_) | Command::Tool { .. } | Command::Doctor => None,
-            Command::Workspace(_) => None,
+            Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) => None,
         };
         let Some(held) = held else { return Ok(()) };
         let text =

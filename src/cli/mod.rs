@@ -4,18 +4,20 @@ mod args;
 mod config;
 mod doctor;
 mod exec;
+mod pages;
 mod render;
 mod terminal;
 mod tool;
+mod why;
 mod workspace;
 
 use std::io;
 use std::process::ExitCode;
 
-use ringfence::{Code, Enforcement, Error, Mode, SessionBuilder, Settings};
+use ringfence::{Code, Enforcement, Error, Mode, Session, SessionBuilder, Settings};
 
 pub(crate) use args::Args;
-use args::{Advice, Command};
+use args::{Advice, AskCommand, Command};
 use config::{Configuration, Unusable};
 use render::Renderer;
 use terminal::Terminal;
@@ -76,7 +78,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let exit_code = match &args.command {
         Command::Exec(_) => |_: &Failure| exec::NOT_RUN.into(),
         Command::File(_) | Command::Tool { .. } | Command::Doctor => exit_code,
-        Command::Workspace(_) => exit_code,
+        Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) => exit_code,
     };
     match attempt(args, renderer) {
         Ok(code) => code,
@@ -93,11 +95,13 @@ pub(crate) fn run(args: Args) -> ExitCode {
 
 fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
     let configuration = match &args.command {
-        // It has no policy to be configured.
-        Command::Workspace(_) => Configuration::default(),
-        Command::File(_) | Command::Tool { .. } | Command::Exec(_) | Command::Doctor => {
-            Configuration::find(args.config.as_deref())?
-        }
+        // They have no policy to be configured.
+        Command::Workspace(_) | Command::Pages(_) => Configuration::default(),
+        Command::File(_)
+        | Command::Tool { .. }
+        | Command::Exec(_)
+        | Command::Doctor
+        | Command::Ask(_) => Configuration::find(args.config.as_deref())?,
     };
     let settings = effective(&configuration, &args, Mode::WorkspaceWrite)?;
     let required = args.require.map_or_else(Enforcement::default, Into::into);
@@ -112,6 +116,8 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
             return tool::call(&builder.build()?, &name, args.json);
         }
         Command::Exec(command) => return exec::run(builder, command, renderer),
+        Command::Ask(ask) => return answer(&builder.build()?, &ask, renderer),
+        Command::Pages(pages) => return pages::run(&pages),
         Command::Workspace(command) => return workspace::run(command, renderer),
         Command::Doctor => {
             // Looking takes no fence, and the workspace is found as any command finds it.
@@ -128,6 +134,14 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
     // It is done, whatever can be said of the fence by now.
     let assurance = session.assurance().ok().flatten();
     renderer.outcome(outcome, assurance.as_ref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what the policy says. Whatever that is, it is done.
+fn answer(session: &Session, ask: &AskCommand, renderer: Renderer) -> Result<ExitCode, Failure> {
+    match ask {
+        AskCommand::Why { path, op } => why::run(session, *op, path, renderer)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,7 +3,9 @@
 mod config;
 mod doctor;
 mod exec;
+mod pages;
 mod tool;
+mod why;
 mod workspace;
 
 use std::io::Write as _;
