@@ -15,7 +15,7 @@ fn tools() -> ToolSet {
     ToolSet::new().without_observation()
 }
 
-/// Prints what there is to call, and with what arguments.
+/// Prints what there is to call, with what arguments, and what value comes of it.
 pub(super) fn list() -> Result<ExitCode, Failure> {
     let specs = tools().specs();
     let specs = specs.iter().map(|spec| {
@@ -23,6 +23,7 @@ pub(super) fn list() -> Result<ExitCode, Failure> {
             "name": spec.name,
             "description": spec.description,
             "parameters": spec.parameters,
+            "result": spec.result,
         })
     });
     print(format!("{:#}\n", Value::Array(specs.collect())).as_bytes())?;

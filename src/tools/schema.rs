@@ -9,6 +9,7 @@ use super::key::Key;
 use super::limits::Limits;
 use super::texts;
 use super::tool::Tool;
+use super::values;
 
 /// The modes that may be asked for, whatever the mode of the session is.
 pub(super) const WIDER: [Mode; 2] = [Mode::WorkspaceWrite, Mode::DangerFullAccess];
@@ -44,6 +45,11 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of its arguments, an object. Keys that are not in it are ignored.
     pub parameters: Value,
+    /// The JSON Schema of [`ToolResult::value`](crate::ToolResult::value) where the call succeeds,
+    /// an object. It has no keys that are not in it. A call that fails is told by
+    /// [`is_error`](crate::ToolResult::is_error) and has another value, with `code` and perhaps
+    /// `reason`, which is not to be held against this.
+    pub result: Value,
     /// What may be expected of it.
     pub hints: Hints,
 }
@@ -87,6 +93,7 @@ pub(super) fn spec(tool: Tool, limits: &Limits, offer: Offer) -> ToolSpec {
         name: tool.as_str(),
         description: texts::description(tool, limits, offer),
         parameters: schema.finish(),
+        result: values::schema(tool, offer.background),
         hints: Hints::of(tool),
     }
 }

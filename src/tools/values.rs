@@ -1,6 +1,7 @@
 //! The same as the texts, for a program.
 
 mod commands;
+mod schema;
 
 use serde_json::{Map, Value, json};
 
@@ -12,6 +13,7 @@ use super::listing::Page;
 use super::window::{Line, Window};
 
 pub(super) use commands::millis;
+pub(super) use schema::of as schema;
 
 /// What a tool did or found.
 pub(super) fn answer(answer: &Answer) -> Value {

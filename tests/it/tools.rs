@@ -6,6 +6,7 @@ mod bash;
 mod escalation;
 mod large;
 mod observation;
+mod schema;
 mod sessions;
 
 use std::sync::Arc;
@@ -37,7 +38,7 @@ impl Agent {
     }
 
     fn call(&self, name: &str, arguments: Value) -> ToolResult {
-        self.tools.call(&self.session, name, arguments, &CallContext::default())
+        told(&self.tools, &self.session, name, arguments)
     }
 
     /// The value of a call that succeeds.
@@ -53,6 +54,16 @@ impl Agent {
     fn code(&self, name: &str, arguments: Value) -> String {
         code(&self.call(name, arguments))
     }
+}
+
+/// Calls a tool, and sees that its value is as it was told.
+#[track_caller]
+fn told(tools: &ToolSet, session: &Session, name: &str, arguments: Value) -> ToolResult {
+    let result = tools.call(session, name, arguments, &CallContext::default());
+    if !result.is_error {
+        assert_eq!(schema::of_tool(&tools.specs(), name, &result.value), Ok(()));
+    }
+    result
 }
 
 fn builder(stage: &Stage, mode: Mode, kind: FenceKind) -> SessionBuilder {
