@@ -39,6 +39,7 @@ mod audit;
 mod call;
 mod change;
 mod commands;
+mod effective;
 mod error;
 mod events;
 mod gate;
@@ -69,6 +70,7 @@ mod workspaces;
 
 pub use approvals::{ApprovalPolicy, UnknownApprovalPolicy};
 pub use call::Call;
+pub use effective::{Area, AreaRole, CommandPolicy, EffectivePolicy, ProtectedPlace, RunnerSet};
 pub use error::{Code, Denial, Error, Inconsistency, Layer, Mismatch, Reason, Result, Unescalated};
 pub use events::{
     ApprovalOverride, Event, ModeOverride, ModeSource, approval_override, mode_override,

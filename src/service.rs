@@ -35,7 +35,7 @@ pub(crate) struct Standing {
     pub(crate) max_text_bytes: u64,
     pub(crate) shell: Shell,
     temps: TempAreas,
-    required: Required,
+    pub(crate) required: Required,
     protected: Vec<RelPath>,
 }
 

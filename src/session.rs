@@ -12,6 +12,7 @@ use crate::audit::{self, CommandRecord};
 use crate::call::Call;
 use crate::change::Change;
 use crate::commands::{self, Commanding, Jobs};
+use crate::effective::EffectivePolicy;
 use crate::error::{Error, Result};
 use crate::events::{Event, ModeSource, approval_override, mode_override};
 use crate::gate::Gate;
@@ -166,6 +167,22 @@ impl Session {
     pub(crate) fn in_force(&self) -> Result<(Mode, ApprovalPolicy)> {
         let (standing, log) = (self.service.standing()?, self.log.events());
         Ok((mode_after(&log, &standing), approvals_after(&log, &standing)))
+    }
+
+    /// Everything that the next call and the next command would be held to, and by what. To see what
+    /// the runners of commands hold, each is tried once.
+    ///
+    /// # Errors
+    ///
+    /// As [`policy`](Self::policy).
+    pub fn effective_policy(&self) -> Result<EffectivePolicy> {
+        if !self.is_in_own_process() {
+            return Err(Error::Forked);
+        }
+        let standing = self.service.standing()?;
+        let areas = self.areas(&standing)?;
+        let policy = Policy::resolve(self.mode_under(&standing), Arc::clone(&areas))?;
+        EffectivePolicy::of(&policy, &areas, self.approvals_under(&standing), &standing)
     }
 
     /// Says what would come of `op` at `path` by the steps that the call itself would take, and by

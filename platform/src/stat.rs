@@ -1,6 +1,7 @@
 //! What a fence sees.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -60,6 +61,15 @@ impl Stamp {
 pub struct TargetKey {
     pub(crate) parent: FileId,
     pub(crate) rest: PathBuf,
+}
+
+/// The numbers that the system has for it, which mean nothing elsewhere or once it is gone.
+impl fmt::Display for TargetKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { parent: FileId { dev, ino }, rest } = self;
+        write!(f, "{dev}:{ino}")?;
+        if rest.as_os_str().is_empty() { Ok(()) } else { write!(f, " {rest:?}") }
+    }
 }
 
 impl TargetKey {

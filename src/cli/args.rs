@@ -110,6 +110,8 @@ pub(super) enum AskCommand {
         #[arg(long, value_name = "OP", default_value = "write")]
         op: AskedOp,
     },
+    /// Say what the policy is, where it lets be written, and what holds it
+    Policy,
 }
 
 /// What is made of the command line itself.

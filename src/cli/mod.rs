@@ -5,6 +5,7 @@ mod config;
 mod doctor;
 mod exec;
 mod pages;
+mod policy;
 mod render;
 mod terminal;
 mod tool;
@@ -141,6 +142,7 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
 fn answer(session: &Session, ask: &AskCommand, renderer: Renderer) -> Result<ExitCode, Failure> {
     match ask {
         AskCommand::Why { path, op } => why::run(session, *op, path, renderer)?,
+        AskCommand::Policy => policy::run(session, renderer)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -189,12 +189,19 @@ impl Areas {
 
     /// What is not there is protected too, and is most likely a mistake.
     fn tell_what_is_missing(&self) {
-        for path in self.protected.iter().map(|path| self.workspace().join(path.as_path())) {
-            let seen = self.reader.stat(&path, Follow::Yes);
-            if seen.is_err() || seen.is_ok_and(|seen| seen.found.is_none()) {
-                tracing::warn!(?path, "a protected place is missing");
-            }
+        for (path, _) in self.protected().filter(|(_, is_there)| !is_there) {
+            tracing::warn!(?path, "a protected place is missing");
         }
+    }
+
+    /// The protected places, and whether anything is at each.
+    pub(crate) fn protected(&self) -> impl Iterator<Item = (PathBuf, bool)> {
+        self.protected.iter().map(|path| {
+            let path = self.workspace().join(path.as_path());
+            let seen = self.reader.stat(&path, Follow::Yes);
+            let is_there = seen.is_ok_and(|seen| seen.found.is_some());
+            (path, is_there)
+        })
     }
 
     /// Whether a fence that is put up now holds what the one that is held was seen to hold: what a
@@ -250,6 +257,12 @@ impl Set {
             }
         }
         Self::new(opened, places, protected)
+    }
+
+    /// The directories, the workspace first, by the path and the identity that each had when it was
+    /// opened. Some may lie in others.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&Path, &TargetKey)> {
+        self.places.iter().map(|place| (&*place.path, &place.key))
     }
 
     /// Whether `key` is one of the directories and no root: it lies within another, so that the

@@ -3,7 +3,8 @@
 use ringfence_platform::Roots;
 use ringfence_platform::ambient_authority;
 use ringfence_platform::process::{
-    Command, Network, Plan, Restrictions, Runners, ShellEnforcement, unconfined,
+    Command, Held, Network, PassedOver, Plan, Restrictions, Runner, Runners, ShellEnforcement,
+    unconfined,
 };
 
 use super::decision::Policy;
@@ -31,6 +32,14 @@ pub(crate) struct Confining<'a> {
     pub(crate) strict: bool,
 }
 
+/// What the runners of this host hold of one command.
+#[derive(Debug)]
+pub(crate) struct Surveyed {
+    pub(crate) runners: Vec<Result<Held, PassedOver>>,
+    /// Which one is taken, if one holds as much as is required.
+    pub(crate) taken: Option<Runner>,
+}
+
 impl Policy {
     /// A command runs in every mode; what it may change is the mode's.
     ///
@@ -50,16 +59,36 @@ impl CommandGrant {
     ///
     /// [`Error::NoRunner`] if nothing here holds it so.
     pub(crate) fn plan(self, command: Command, confining: Confining<'_>) -> Result<Plan> {
-        let Confining { runners, required, metadata, network, strict } = confining;
+        let Confining { runners, required, .. } = confining;
+        match self.restrictions(confining) {
+            None => Ok(unconfined(command, ambient_authority())),
+            Some(restrictions) => {
+                runners.confine(command, restrictions, required).map_err(Error::NoRunner)
+            }
+        }
+    }
+
+    /// What each runner would hold of a command, and which one is taken; nothing where a command is
+    /// not confined. None is run but to see what a runner does.
+    pub(crate) fn survey(self, confining: Confining<'_>) -> Option<Surveyed> {
+        let Confining { runners, required, .. } = confining;
+        let restrictions = self.restrictions(confining)?;
+        let taken = runners.choose(&restrictions, required).ok().map(|held| held.runner);
+        Some(Surveyed { runners: runners.survey_under(&restrictions), taken })
+    }
+
+    /// What a command is confined to; nothing if it is not.
+    fn restrictions(self, confining: Confining<'_>) -> Option<Restrictions> {
+        let Confining { metadata, network, strict, .. } = confining;
         let mut restrictions = Restrictions::default();
         match self.mode {
-            Mode::DangerFullAccess => return Ok(unconfined(command, ambient_authority())),
+            Mode::DangerFullAccess => return None,
             Mode::WorkspaceWrite => restrictions.roots = self.roots,
             Mode::ReadOnly => {}
         }
         restrictions.metadata = metadata;
         restrictions.network = network;
         restrictions.strict = strict;
-        runners.confine(command, restrictions, required).map_err(Error::NoRunner)
+        Some(restrictions)
     }
 }

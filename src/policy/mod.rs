@@ -11,9 +11,9 @@ mod roots;
 mod settings;
 mod shell_limits;
 
-pub(crate) use areas::{Areas, Required};
+pub(crate) use areas::{Areas, Required, Set};
 pub(crate) use bounds::Bounds;
-pub(crate) use command::Confining;
+pub(crate) use command::{Confining, Surveyed};
 pub use decision::{Decision, Policy};
 pub use escalation::{Answer, Approval, Approver, Escalation, Question, Subject};
 pub(crate) use escalation::{Wider, can_reach};

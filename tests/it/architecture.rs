@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
-const ALLOWED: [(&str, &[&str]); 34] = [
+const ALLOWED: [(&str, &[&str]); 35] = [
     ("aiming", &["error", "lexical", "mode", "policy", "request", "target"]),
     ("approvals", &[]),
     (
@@ -30,6 +30,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
     ("call", &["error", "policy", "request", "text"]),
     ("change", &["aiming", "error", "policy", "request", "target", "text"]),
     ("commands", &["aiming", "asking", "audit", "error", "lexical", "policy", "request", "shell"]),
+    ("effective", &["approvals", "error", "mode", "policy", "service"]),
     ("error", &["mode", "request", "text"]),
     ("events", &["approvals", "mode"]),
     (
@@ -58,6 +59,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
             "call",
             "change",
             "commands",
+            "effective",
             "error",
             "events",
             "gate",

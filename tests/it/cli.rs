@@ -4,6 +4,7 @@ mod config;
 mod doctor;
 mod exec;
 mod pages;
+mod policy;
 mod tool;
 mod why;
 mod workspace;

@@ -16,6 +16,7 @@ mod cli;
 mod confinement;
 mod conformance;
 mod edit;
+mod effective;
 mod effort;
 mod escalation;
 mod escape;

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::begin::{on_a_thread, start_behind_gate};
 use super::child::Child;
-use super::command::{Command, Network, Restrictions, Streams};
+use super::command::{Command, Network, Restrictions, SAFE_DEVICES, Streams};
 use super::domain::Domain;
 use super::plan::SpawnError;
 use super::records::{self, Records};
@@ -29,10 +29,6 @@ const NETWORK: i32 = 4;
 const DEVICE_IOCTL: i32 = 5;
 const SCOPES: i32 = 6;
 const RECORDS: i32 = 7;
-
-/// What every command may write to, whatever its mode: it changes no file.
-const SAFE_DEVICES: [&str; 6] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts"];
 
 /// What this kernel has of it.
 #[derive(Clone, Copy, Debug)]

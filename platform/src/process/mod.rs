@@ -25,7 +25,7 @@ mod supervisor;
 mod tree;
 
 pub use child::{Child, Ended, Happened, KernelDenial, Killer, Stream};
-pub use command::{Command, Network, Restrictions, Streams, Workdir};
+pub use command::{Command, Network, Restrictions, SAFE_DEVICES, Streams, Workdir};
 pub use interrupts::leave_interrupts_to_the_command;
 pub use plan::{Plan, Runners, SpawnError, unconfined};
 pub use report::{

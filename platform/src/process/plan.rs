@@ -86,8 +86,12 @@ impl Runners {
     /// Every runner, by the usual order: what it holds of a command that is denied no more than to
     /// change files, or why it cannot be used.
     pub fn survey(&self) -> Vec<Result<Held, PassedOver>> {
-        let restrictions = Restrictions::default();
-        let held = |candidate: &Candidate| Ok(candidate.held(&restrictions)?.1);
+        self.survey_under(&Restrictions::default())
+    }
+
+    /// The same of a command under `restrictions`.
+    pub fn survey_under(&self, restrictions: &Restrictions) -> Vec<Result<Held, PassedOver>> {
+        let held = |candidate: &Candidate| Ok(candidate.held(restrictions)?.1);
         self.0.iter().map(held).collect()
     }
 
