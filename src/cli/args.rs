@@ -37,7 +37,7 @@ pub(crate) struct Args {
     pub(super) workspace: Option<PathBuf>,
 
     /// How far changes may reach: read-only, workspace-write or danger-full-access
-    /// [default: what the configuration says, or workspace-write]
+    /// [default: what the configuration says, or workspace-write, and for mcp read-only]
     #[arg(long, global = true, value_name = "MODE")]
     pub(super) mode: Option<Mode>,
 
@@ -88,6 +88,10 @@ pub(super) enum Command {
     ///
     /// No other command reads them, and the options of the policy are nothing to them.
     Workspace(WorkspaceCommand),
+    /// Serve the tools to a client of the Model Context Protocol, on standard input and output
+    ///
+    /// Whoever starts it for a client says what that may change: without a mode, nothing.
+    Mcp(McpCommand),
     /// Say which boundaries this host offers, and why not stronger ones
     Doctor,
     #[command(flatten)]
@@ -164,6 +168,23 @@ impl From<AskedOp> for Op {
             AskedOp::Ln => Self::Symlink,
         }
     }
+}
+
+/// What a client is offered, and what it has a say in.
+#[derive(Debug, clap::Args)]
+pub(super) struct McpCommand {
+    /// Offer no commands, only files
+    #[arg(long)]
+    pub(super) no_bash: bool,
+    /// Let commands go on in the background
+    #[arg(long, conflicts_with = "no_bash")]
+    pub(super) background: bool,
+    /// Work in the workspace, whatever roots the client names
+    #[arg(long)]
+    pub(super) ignore_roots: bool,
+    /// Where roots of the client may lie beside the workspace; can be given more than once
+    #[arg(long, value_name = "DIR", conflicts_with = "ignore_roots")]
+    pub(super) allow_root: Vec<PathBuf>,
 }
 
 /// A command to run, and what is taken from it beside what the mode takes.
@@ -280,7 +301,7 @@ impl Args {
             _ if !self.protect.is_empty() => Some("--protect"),
             Command::Exec(exec) if exec.net.is_some() => Some("--net"),
             Command::Exec(_) | Command::File(_) | Command::Tool { .. } | Command::Doctor => None,
-            Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) => None,
+            Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) | Command::Mcp(_) => None,
         };
         let Some(held) = held else { return Ok(()) };
         let text =

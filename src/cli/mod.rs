@@ -4,6 +4,7 @@ mod args;
 mod config;
 mod doctor;
 mod exec;
+mod mcp;
 mod pages;
 mod policy;
 mod render;
@@ -79,7 +80,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let exit_code = match &args.command {
         Command::Exec(_) => |_: &Failure| exec::NOT_RUN.into(),
         Command::File(_) | Command::Tool { .. } | Command::Doctor => exit_code,
-        Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) => exit_code,
+        Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) | Command::Mcp(_) => exit_code,
     };
     match attempt(args, renderer) {
         Ok(code) => code,
@@ -102,8 +103,12 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
         | Command::Tool { .. }
         | Command::Exec(_)
         | Command::Doctor
+        | Command::Mcp(_)
         | Command::Ask(_) => Configuration::find(args.config.as_deref())?,
     };
+    if let Command::Mcp(command) = &args.command {
+        return mcp::serve(&configuration, &args, command);
+    }
     let settings = effective(&configuration, &args, Mode::WorkspaceWrite)?;
     let required = args.require.map_or_else(Enforcement::default, Into::into);
     let mut builder = SessionBuilder::from(settings);
@@ -120,6 +125,7 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
         Command::Ask(ask) => return answer(&builder.build()?, &ask, renderer),
         Command::Pages(pages) => return pages::run(&pages),
         Command::Workspace(command) => return workspace::run(command, renderer),
+        Command::Mcp(_) => unreachable!("it is served"),
         Command::Doctor => {
             // Looking takes no fence, and the workspace is found as any command finds it.
             let session = builder.mode(Mode::ReadOnly).build()?;

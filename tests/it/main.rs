@@ -29,6 +29,7 @@ mod limits;
 mod listing;
 mod locking;
 mod matrix;
+mod mcp;
 mod metadata;
 mod mounts;
 mod moving;
