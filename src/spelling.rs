@@ -1,6 +1,7 @@
 //! Names and texts as people and JSON have them.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde_json::{Map, Value};
 
@@ -15,6 +16,35 @@ pub fn spelled(key: &str, bytes: &[u8]) -> Map<String, Value> {
         object.insert(format!("{key}_hex"), hex.into());
     }
     object
+}
+
+/// A line without its end, with what cannot be seen in it escaped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visible<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some(at) = rest.find(is_unseen) {
+            let (seen, unseen) = rest.split_at(at);
+            f.write_str(seen)?;
+            let mut chars = unseen.chars();
+            chars.next().into_iter().try_for_each(|char| char.escape_default().fmt(f))?;
+            rest = chars.as_str();
+        }
+        f.write_str(rest)
+    }
+}
+
+/// Whether a character moves the cursor, turns the direction, or is not there to the eye. A tab
+/// is where one sees it; joiners make up letters and emoji.
+fn is_unseen(char: char) -> bool {
+    match char {
+        '\t' => false,
+        '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,
+        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        char => char.is_control(),
+    }
 }
 
 /// The name of a signal, as Linux numbers them; that of one which has no name is its number.

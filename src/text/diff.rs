@@ -10,6 +10,7 @@ use similar::algorithms::{Capture, Compact, DiffHook as _, Replace, diff_deadlin
 use similar::{Algorithm, DiffOp, DiffTag};
 
 use super::decode::decode;
+use crate::spelling::Visible;
 
 /// How many lines are shown before and after a change.
 const CONTEXT: usize = 3;
@@ -319,7 +320,7 @@ impl fmt::Display for Hunk {
         for part in parts {
             for line in part.text().split_inclusive('\n') {
                 let (shown, ended) = line.strip_suffix('\n').map_or((line, false), |l| (l, true));
-                writeln!(f, "{}{}", part.mark(), Shown(shown))?;
+                writeln!(f, "{}{}", part.mark(), Visible(shown))?;
                 if !ended {
                     writeln!(f, "{NO_NEWLINE}")?;
                 }
@@ -332,34 +333,6 @@ impl fmt::Display for Hunk {
 impl fmt::Display for Lines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}", self.first, self.count)
-    }
-}
-
-/// A line without its end, with what cannot be seen in it escaped.
-struct Shown<'a>(&'a str);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
-        while let Some(at) = rest.find(is_unseen) {
-            let (seen, unseen) = rest.split_at(at);
-            f.write_str(seen)?;
-            let mut chars = unseen.chars();
-            chars.next().into_iter().try_for_each(|char| char.escape_default().fmt(f))?;
-            rest = chars.as_str();
-        }
-        f.write_str(rest)
-    }
-}
-
-/// Whether a character moves the cursor, turns the direction, or is not there to the eye. A tab
-/// is where one sees it; joiners make up letters and emoji.
-fn is_unseen(char: char) -> bool {
-    match char {
-        '\t' => false,
-        '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,
-        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        char => char.is_control(),
     }
 }
 

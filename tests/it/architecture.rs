@@ -80,7 +80,7 @@ const ALLOWED: [(&str, &[&str]); 35] = [
     ("spelling", &[]),
     ("survey", &[]),
     ("target", &["error", "physical", "reader", "request"]),
-    ("text", &[]),
+    ("text", &["spelling"]),
     ("texts", &["aiming", "change", "error", "request", "target", "text"]),
     (
         "tools",
