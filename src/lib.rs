@@ -32,6 +32,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "acp")]
+pub mod acp;
 mod aiming;
 mod approvals;
 mod asking;

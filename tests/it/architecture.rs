@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// What each module of the library may import of the others, which is the whole list. `error`,
 /// `mode`, `request`, `lexical` and `physical` are the vocabulary.
-const ALLOWED: [(&str, &[&str]); 35] = [
+const ALLOWED: [(&str, &[&str]); 36] = [
+    ("acp", &["error", "policy", "presets", "session", "spelling", "tools"]),
     ("aiming", &["error", "lexical", "mode", "policy", "request", "target"]),
     ("approvals", &[]),
     (
