@@ -92,6 +92,11 @@ pub(super) enum Command {
     ///
     /// Whoever starts it for a client says what that may change: without a mode, nothing.
     Mcp(McpCommand),
+    /// Serve one client of the Agent Client Protocol on standard input and output, without a model
+    ///
+    /// A prompt is a call of a tool as JSON, or an array of them: {"tool": .., "arguments": {..}}.
+    /// Each session has the working directory that the client names.
+    Acp,
     /// Say which boundaries this host offers, and why not stronger ones
     Doctor,
     #[command(flatten)]
@@ -301,7 +306,8 @@ impl Args {
             _ if !self.protect.is_empty() => Some("--protect"),
             Command::Exec(exec) if exec.net.is_some() => Some("--net"),
             Command::Exec(_) | Command::File(_) | Command::Tool { .. } | Command::Doctor => None,
-            Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) | Command::Mcp(_) => None,
+            Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) => None,
+            Command::Mcp(_) | Command::Acp => None,
         };
         let Some(held) = held else { return Ok(()) };
         let text =

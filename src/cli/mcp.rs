@@ -2,20 +2,19 @@
 
 use std::process::ExitCode;
 
-use ringfence::{Mode, PolicyService, Tool, ToolSet};
+use ringfence::{PolicyService, Settings, Tool, ToolSet};
 
-use super::args::{Args, McpCommand};
+use super::Failure;
+use super::args::McpCommand;
 use super::config::Configuration;
-use super::{Failure, effective};
 use crate::mcp::{ClientRoots, Options};
 
 /// Serves until the client is gone. What whoever set it up did not allow is not allowed.
 pub(super) fn serve(
     configuration: &Configuration,
-    args: &Args,
+    settings: Settings,
     command: &McpCommand,
 ) -> Result<ExitCode, Failure> {
-    let settings = effective(configuration, args, Mode::ReadOnly)?;
     for dir in &command.allow_root {
         configuration.out_of_reach(dir)?;
     }

@@ -1,5 +1,6 @@
 //! The command line: parse, ask the library, print. Decides nothing.
 
+mod acp;
 mod args;
 mod config;
 mod doctor;
@@ -80,7 +81,8 @@ pub(crate) fn run(args: Args) -> ExitCode {
     let exit_code = match &args.command {
         Command::Exec(_) => |_: &Failure| exec::NOT_RUN.into(),
         Command::File(_) | Command::Tool { .. } | Command::Doctor => exit_code,
-        Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) | Command::Mcp(_) => exit_code,
+        Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) => exit_code,
+        Command::Mcp(_) | Command::Acp => exit_code,
     };
     match attempt(args, renderer) {
         Ok(code) => code,
@@ -96,22 +98,23 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
-    let configuration = match &args.command {
+    let find = || Configuration::find(args.config.as_deref());
+    let (configuration, mode) = match &args.command {
         // They have no policy to be configured.
-        Command::Workspace(_) | Command::Pages(_) => Configuration::default(),
+        Command::Workspace(_) | Command::Pages(_) => {
+            (Configuration::default(), Mode::WorkspaceWrite)
+        }
+        // Whoever calls is not the person who has typed this.
+        Command::Mcp(_) | Command::Acp => (find()?, Mode::ReadOnly),
         Command::File(_)
         | Command::Tool { .. }
         | Command::Exec(_)
-        | Command::Doctor
-        | Command::Mcp(_)
-        | Command::Ask(_) => Configuration::find(args.config.as_deref())?,
+        | Command::Ask(_)
+        | Command::Doctor => (find()?, Mode::WorkspaceWrite),
     };
-    if let Command::Mcp(command) = &args.command {
-        return mcp::serve(&configuration, &args, command);
-    }
-    let settings = effective(&configuration, &args, Mode::WorkspaceWrite)?;
+    let settings = effective(&configuration, &args, mode)?;
     let required = args.require.map_or_else(Enforcement::default, Into::into);
-    let mut builder = SessionBuilder::from(settings);
+    let mut builder = SessionBuilder::from(settings.clone());
     let command = match args.command {
         Command::File(command) => command,
         Command::Tool { name: None } => return tool::list(),
@@ -125,7 +128,8 @@ fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
         Command::Ask(ask) => return answer(&builder.build()?, &ask, renderer),
         Command::Pages(pages) => return pages::run(&pages),
         Command::Workspace(command) => return workspace::run(command, renderer),
-        Command::Mcp(_) => unreachable!("it is served"),
+        Command::Mcp(command) => return mcp::serve(&configuration, settings, &command),
+        Command::Acp => return acp::run(configuration, settings),
         Command::Doctor => {
             // Looking takes no fence, and the workspace is found as any command finds it.
             let session = builder.mode(Mode::ReadOnly).build()?;

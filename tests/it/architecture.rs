@@ -121,7 +121,8 @@ const ALLOWED: [(&str, &[&str]); 36] = [
 ];
 
 /// The modules of the binary, which have the library's public API like anyone else.
-const BINARY: [(&str, &[&str]); 3] = [("main", &[]), ("cli", &["mcp"]), ("mcp", &[])];
+const BINARY: [(&str, &[&str]); 4] =
+    [("main", &[]), ("agent", &[]), ("cli", &["agent", "mcp"]), ("mcp", &[])];
 
 #[test]
 fn imports_point_down() {

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests set the stage outside the fence")]
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
+mod acp;
 mod act;
 mod actor;
 mod architecture;
