@@ -19,6 +19,10 @@ const MOST_OTHERS: usize = 16;
 const MOST_WAITING: usize = super::input::MOST_BYTES;
 /// What a request takes in memory beside its text.
 const BESIDE_TEXT: usize = 256;
+/// How many bytes of calls are under way at most, but for one that is larger.
+const MOST_UNDER_WAY: usize = super::input::MOST_BYTES;
+/// What they are counted in.
+const UNIT: usize = 1024;
 /// The code of a request that is refused for want of room, of those that a server defines.
 const BUSY: ErrorCode = ErrorCode(-32000);
 
@@ -27,28 +31,31 @@ const CALL: &str = "tools/call";
 /// A place among those that are under way. It is free again when nobody has it any more: the call
 /// has ended and its answer is written.
 #[derive(Clone, Debug)]
-pub(super) struct Slot(#[expect(dead_code, reason = "held")] Arc<OwnedSemaphorePermit>);
+pub(super) struct Slot(#[expect(dead_code, reason = "held")] Arc<[OwnedSemaphorePermit; 2]>);
 
 /// The requests of one kind.
 #[derive(Debug)]
 struct Lane {
     free: Arc<Semaphore>,
+    room: Arc<Semaphore>,
     waiting: VecDeque<Request>,
 }
 
 impl Lane {
     fn new(most: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(most)), waiting: VecDeque::new() }
+        let (free, room) = (Semaphore::new(most), Semaphore::new(MOST_UNDER_WAY / UNIT));
+        Self { free: Arc::new(free), room: Arc::new(room), waiting: VecDeque::new() }
     }
 
     /// Waits until the first may begin; for ever while there is none. It can be given up at any
     /// moment.
     async fn turn(&mut self) -> Option<(Request, Slot)> {
-        if self.waiting.is_empty() {
-            return std::future::pending().await;
-        }
-        let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
-        Some((self.waiting.pop_front()?, Slot(Arc::new(permit))))
+        let Some(first) = self.waiting.front() else { return std::future::pending().await };
+        let units = weight(first).min(MOST_UNDER_WAY).div_ceil(UNIT);
+        let free = Arc::clone(&self.free).acquire_owned().await.ok()?;
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room).acquire_many_owned(units).await.ok()?;
+        Some((self.waiting.pop_front()?, Slot(Arc::new([free, room]))))
     }
 }
 

@@ -1,8 +1,7 @@
 //! Where the calls of a client act: what it names, as far as the operator allows that.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ringfence::{Approver, PolicyService, Root};
@@ -45,8 +44,15 @@ pub(super) struct Place {
     approver: OnceLock<Arc<dyn Approver>>,
     standing: watch::Sender<Standing>,
     last: Mutex<Option<Arc<Seat>>>,
-    /// How often the client was asked.
-    asked: AtomicU64,
+    turns: Mutex<Turns>,
+}
+
+/// How often the client is to be asked, and whether it is being asked. However often it says that
+/// its roots have changed, one question is open.
+#[derive(Debug, Default)]
+struct Turns {
+    newest: u64,
+    is_asking: bool,
 }
 
 impl Place {
@@ -62,7 +68,7 @@ impl Place {
             approver: OnceLock::new(),
             standing: watch::Sender::new(Standing::Asked),
             last: Mutex::default(),
-            asked: AtomicU64::new(0),
+            turns: Mutex::default(),
         }
     }
 
@@ -102,16 +108,33 @@ impl Place {
     }
 
     /// Asks the client what its roots are. From the first moment on no call begins until it has
-    /// answered, and of two answers the one to the later question holds.
+    /// answered, and only the answer to the last question holds.
     pub(super) async fn ask(self: Arc<Self>, peer: Peer<RoleServer>) {
-        let turn = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
         self.standing.send_replace(Standing::Asked);
-        let listed = list(&peer).await;
-        let this = Arc::clone(&self);
-        let found = tokio::task::spawn_blocking(move || this.seat_in(&listed?)).await;
-        if self.asked.load(Ordering::SeqCst) == turn {
-            self.settle(found.unwrap_or_else(|_| Err(unsaid("they could not be looked at"))));
+        let mut turn = {
+            let mut turns = self.turns();
+            turns.newest += 1;
+            if std::mem::replace(&mut turns.is_asking, true) {
+                return;
+            }
+            turns.newest
+        };
+        loop {
+            let listed = list(&peer).await;
+            let this = Arc::clone(&self);
+            let found = tokio::task::spawn_blocking(move || this.seat_in(&listed?)).await;
+            let mut turns = self.turns();
+            if turns.newest == turn {
+                turns.is_asking = false;
+                return self
+                    .settle(found.unwrap_or_else(|_| Err(unsaid("they could not be looked at"))));
+            }
+            turn = turns.newest;
         }
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on the calls act there. Whatever runs in another place is given up.

@@ -44,19 +44,36 @@ impl Server {
 
 /// A tool as a client is told of it.
 fn described(spec: ToolSpec) -> Tool {
-    let ToolSpec { name, description, parameters, hints, .. } = spec;
-    let parameters = match parameters {
-        Value::Object(parameters) => parameters,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            JsonObject::new()
-        }
-    };
+    let ToolSpec { name, description, parameters, result, hints, .. } = spec;
     let annotations = ToolAnnotations::new()
         .read_only(hints.read_only)
         .destructive(hints.destructive)
         .idempotent(hints.idempotent)
         .open_world(hints.open_world);
-    Tool::new(name, description, parameters).with_annotations(annotations)
+    Tool::new(name, description, object(parameters))
+        .with_raw_output_schema(Arc::new(object(told(result))))
+        .with_annotations(annotations)
+}
+
+/// The schema of the value whether the call succeeds or fails: there are clients that hold the
+/// value of an error against it too.
+fn told(result: Value) -> Value {
+    let failed = json!({
+        "type": "object",
+        "properties": { "code": { "type": "string" }, "reason": { "type": "string" } },
+        "required": ["code"],
+        "additionalProperties": false,
+    });
+    json!({ "type": "object", "anyOf": [result, failed] })
+}
+
+fn object(schema: Value) -> JsonObject {
+    match schema {
+        Value::Object(object) => object,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            JsonObject::new()
+        }
+    }
 }
 
 impl ServerHandler for Server {
