@@ -92,6 +92,7 @@ fn what_is_left_out_is_said() {
         escape::left_out(),
         field::left_out(),
         kernel::left_out(),
+        mcp::left_out(),
         support::left_out(),
     ];
     support::report(all.concat());

@@ -2,11 +2,14 @@
 
 mod asking;
 mod calling;
+mod clients;
 mod ending;
 mod flood;
 mod progress;
 mod protocol;
 mod roots;
+
+pub(crate) use clients::left_out;
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
