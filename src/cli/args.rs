@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use ringfence::{
-    Code, Durability, Edit, Enforcement, Matches, Mode, Op, Parents, Precondition, Removal, Request,
+    ApprovalPolicy, Code, Durability, Edit, Enforcement, Matches, Mode, Op, Parents, Precondition,
+    Removal, Request,
 };
 
 use super::workspace::WorkspaceCommand;
@@ -32,14 +33,34 @@ Set RINGFENCE_LOG (for example to `info`) to see decisions and outcomes on stand
 #[derive(Debug, Parser)]
 #[command(name = "ringfence", version, after_help = EXIT_CODES)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    pub(super) policy: PolicyOptions,
+
+    /// Print one JSON object, on standard output or, for an error, on standard error
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// What is said of the policy, before what the configuration says.
+#[derive(Debug, clap::Args)]
+pub(super) struct PolicyOptions {
     /// The directory that may be changed [default: the current directory]
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) workspace: Option<PathBuf>,
 
     /// How far changes may reach: read-only, workspace-write or danger-full-access
-    /// [default: what the configuration says, or workspace-write, and for mcp read-only]
+    /// [default: what the configuration says, or workspace-write, and for mcp and acp
+    /// read-only]
     #[arg(long, global = true, value_name = "MODE")]
     pub(super) mode: Option<Mode>,
+
+    /// What becomes of a question whether a call may run in a wider mode: ask or never
+    /// [default: what the configuration says, or ask]
+    #[arg(long, global = true, value_name = "POLICY")]
+    pub(super) approvals: Option<ApprovalPolicy>,
 
     /// The weakest boundary to accept in workspace-write; the strongest there is will be used
     /// [default: checked]
@@ -58,13 +79,6 @@ pub(crate) struct Args {
     /// there]
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-
-    /// Print one JSON object, on standard output or, for an error, on standard error
-    #[arg(long, global = true)]
-    pub(super) json: bool,
-
-    #[command(subcommand)]
-    pub(super) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,6 +102,19 @@ pub(super) enum Command {
     ///
     /// No other command reads them, and the options of the policy are nothing to them.
     Workspace(WorkspaceCommand),
+    #[command(flatten)]
+    Serve(ServeCommand),
+    /// Say which boundaries this host offers, and why not stronger ones
+    Doctor,
+    #[command(flatten)]
+    Ask(AskCommand),
+    #[command(flatten)]
+    Pages(PagesCommand),
+}
+
+/// Whom the tools are served to.
+#[derive(Debug, Subcommand)]
+pub(super) enum ServeCommand {
     /// Serve the tools to a client of the Model Context Protocol, on standard input and output
     ///
     /// Whoever starts it for a client says what that may change: without a mode, nothing.
@@ -97,12 +124,6 @@ pub(super) enum Command {
     /// A prompt is a call of a tool as JSON, or an array of them: {"tool": .., "arguments": {..}}.
     /// Each session has the working directory that the client names.
     Acp,
-    /// Say which boundaries this host offers, and why not stronger ones
-    Doctor,
-    #[command(flatten)]
-    Ask(AskCommand),
-    #[command(flatten)]
-    Pages(PagesCommand),
 }
 
 /// What is asked of the policy. Nothing is changed.
@@ -300,14 +321,15 @@ impl Args {
     }
 
     fn check(&self) -> Result<(), clap::Error> {
+        let PolicyOptions { mode, require, protect, .. } = &self.policy;
         let held = match &self.command {
-            _ if self.mode != Some(Mode::DangerFullAccess) => None,
-            _ if self.require.is_some() => Some("--require"),
-            _ if !self.protect.is_empty() => Some("--protect"),
+            _ if *mode != Some(Mode::DangerFullAccess) => None,
+            _ if require.is_some() => Some("--require"),
+            _ if !protect.is_empty() => Some("--protect"),
             Command::Exec(exec) if exec.net.is_some() => Some("--net"),
             Command::Exec(_) | Command::File(_) | Command::Tool { .. } | Command::Doctor => None,
-            Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) => None,
-            Command::Mcp(_) | Command::Acp => None,
+            Command::Workspace(_) | Command::Serve(_) => None,
+            Command::Ask(_) | Command::Pages(_) => None,
         };
         let Some(held) = held else { return Ok(()) };
         let text =
@@ -440,10 +462,10 @@ mod tests {
 
     #[test]
     fn a_mode_and_a_boundary_are_the_configurations_unless_a_person_says_otherwise() {
-        let args = parse("ringfence read a").unwrap();
-        assert_eq!(args.mode, None);
-        assert!(args.require.is_none());
-        assert_eq!(Durability::from(args.durability), Durability::File);
+        let Args { policy, .. } = parse("ringfence read a").unwrap();
+        assert_eq!((policy.mode, policy.approvals), (None, None));
+        assert!(policy.require.is_none());
+        assert_eq!(Durability::from(policy.durability), Durability::File);
     }
 
     #[test]
@@ -469,11 +491,11 @@ mod tests {
     #[test]
     fn a_command_to_run_stands_behind_two_dashes_and_is_left_alone() {
         let line = "ringfence exec --net none --protect .git --protect a/b -- ls --mode -- x";
-        let Args { command: Command::Exec(exec), protect, .. } = parse(line).unwrap() else {
+        let Args { command: Command::Exec(exec), policy, .. } = parse(line).unwrap() else {
             panic!("exec")
         };
         assert_eq!(exec.command, ["ls", "--mode", "--", "x"]);
-        assert_eq!(protect, [PathBuf::from(".git"), "a/b".into()]);
+        assert_eq!(policy.protect, [PathBuf::from(".git"), "a/b".into()]);
         assert!(exec.net.is_some());
         for line in ["ringfence exec", "ringfence exec ls", "ringfence exec --net all -- ls"] {
             assert!(parse(line).is_err(), "{line}");

@@ -1,5 +1,6 @@
 //! The configuration file: where it is, what it says, and that no agent can change it.
 
+mod refresh;
 mod way;
 
 use std::fmt;
@@ -7,31 +8,55 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ringfence::{Error, Mode, Presets, Settings};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Failure;
+pub(super) use refresh::Refresh;
 
 /// Where it is beneath the directory for configurations.
 const PLACE: &str = "ringfence/config.toml";
 
 /// What is no setting of the policy.
-const BESIDE: [&str; 2] = ["default_preset", "presets"];
+const BESIDE: [&str; 4] = ["allowed_roots", "default_preset", "mcp", "presets"];
 
 /// What a file says, or what is so where there is none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Configuration {
-    /// Where it was found; nothing if there is none.
-    path: Option<PathBuf>,
+    /// Where it was found, and what it says; nothing if there is none.
+    file: Option<(PathBuf, String)>,
     /// The settings of the policy.
     policy: Map<String, Value>,
     presets: Option<Map<String, Value>>,
     default_preset: Option<String>,
+    /// Where a client may have its root, beside the workspace.
+    pub(super) allowed_roots: Vec<PathBuf>,
+    pub(super) mcp: Mcp,
+}
+
+/// What an MCP client is given.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Mcp {
+    /// Whether it can run commands.
+    pub(super) bash: bool,
+    /// Whether they may go on in the background.
+    pub(super) background: bool,
+    /// Whether its roots count.
+    pub(super) client_roots: bool,
+}
+
+impl Default for Mcp {
+    fn default() -> Self {
+        Self { bash: true, background: false, client_roots: true }
+    }
 }
 
 /// Why a configuration is not used. It tells the file, and the key where there is one.
 #[derive(Debug)]
 pub(super) struct Unusable {
-    path: PathBuf,
+    /// Nothing where what is typed is to blame.
+    path: Option<PathBuf>,
     why: Why,
 }
 
@@ -53,7 +78,9 @@ enum Why {
 
 impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the configuration {:?} is not used: ", self.path)?;
+        if let Some(path) = &self.path {
+            write!(f, "the configuration {path:?} is not used: ")?;
+        }
         match &self.why {
             Why::Unread(error) => write!(f, "{error}"),
             Why::Unparsed(error) => write!(f, "{}", error.to_string().trim_end()),
@@ -83,7 +110,7 @@ impl Configuration {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, Unusable> {
-        let unusable = |why| Unusable { path: path.to_owned(), why };
+        let unusable = |why| Unusable { path: Some(path.to_owned()), why };
         let table: toml::Table = toml::from_str(text).map_err(|e| unusable(Why::Unparsed(e)))?;
         let mut policy: Map<String, Value> = table
             .into_iter()
@@ -95,9 +122,13 @@ impl Configuration {
             return Err(unusable(Why::NoKey(key.clone())));
         }
         let configuration = Self {
-            path: Some(path.to_owned()),
+            file: Some((path.to_owned(), text.to_owned())),
             presets: take(&mut policy, "presets").map_err(unusable)?,
             default_preset: take(&mut policy, "default_preset").map_err(unusable)?,
+            allowed_roots: take(&mut policy, "allowed_roots")
+                .map_err(unusable)?
+                .unwrap_or_default(),
+            mcp: take(&mut policy, "mcp").map_err(unusable)?.unwrap_or_default(),
             policy,
         };
         // What is wrong with a value is told now, whether it will be used or not.
@@ -123,9 +154,7 @@ impl Configuration {
                 {
                     if self.policy.get(key).is_some_and(|said| said != of_preset) {
                         let why = format!("is not that of default_preset, which is {of_preset}");
-                        let (path, why) =
-                            (self.path.clone().unwrap_or_default(), Why::Key(key, why));
-                        return Err(Unusable { path, why });
+                        return Err(Unusable { path: self.path(), why: Why::Key(key, why) });
                     }
                 }
                 Ok(settings.mode(preset.mode).approvals(preset.approvals))
@@ -154,18 +183,22 @@ impl Configuration {
 
     /// Fails if an agent in workspace-write could change what the file says.
     pub(super) fn out_of_reach(&self, workspace: &Path) -> Result<(), Failure> {
-        let Some(path) = &self.path else { return Ok(()) };
+        let Some((path, _)) = &self.file else { return Ok(()) };
         match way::writable(path, workspace)? {
             None => Ok(()),
             Some(dir) => {
-                let (path, why) = (path.clone(), Why::Writable(dir));
+                let (path, why) = (Some(path.clone()), Why::Writable(dir));
                 Err(Failure::Configuration(Unusable { path, why }))
             }
         }
     }
 
     fn refused(&self, error: Error) -> Unusable {
-        Unusable { path: self.path.clone().unwrap_or_default(), why: Why::Setting(error) }
+        Unusable { path: self.path(), why: Why::Setting(error) }
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        self.file.as_ref().map(|(path, _)| path.clone())
     }
 }
 
@@ -193,7 +226,7 @@ impl Place {
         match std::fs::read_to_string(&self.path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if is_absent(&error) => Ok(None),
-            Err(error) => Err(Unusable { path: self.path.clone(), why: Why::Unread(error) }),
+            Err(error) => Err(Unusable { path: Some(self.path.clone()), why: Why::Unread(error) }),
         }
     }
 }
@@ -224,6 +257,13 @@ mod tests {
     }
 
     #[test]
+    fn nothing_said_is_everything_by_default() {
+        let found = parse("").unwrap();
+        assert!(found.mcp.bash && found.mcp.client_roots && !found.mcp.background);
+        assert_eq!(found.allowed_roots, [] as [PathBuf; 0]);
+    }
+
+    #[test]
     fn what_is_wrong_is_told_with_the_file_and_the_key() {
         for (text, key) in [
             ("mode = 'full'", "mode"),
@@ -232,6 +272,9 @@ mod tests {
             ("approvals = 'always'", "approvals"),
             ("required_level = 'unfenced'", "required_level"),
             ("protected_subpaths = ['../a']", "protected_subpaths"),
+            ("allowed_roots = '/a'", "allowed_roots"),
+            ("[mcp]\nshell = true", "mcp"),
+            ("[mcp]\nbash = 'no'", "mcp"),
             ("default_preset = 'careful'", "default_preset"),
             ("default_preset = 'custom'", "default_preset"),
             ("default_preset = 1", "default_preset"),

@@ -1,14 +1,14 @@
 //! The command line: parse, ask the library, print. Decides nothing.
 
-mod acp;
 mod args;
 mod config;
 mod doctor;
 mod exec;
-mod mcp;
 mod pages;
 mod policy;
 mod render;
+mod serve;
+mod settings;
 mod terminal;
 mod tool;
 mod why;
@@ -17,11 +17,11 @@ mod workspace;
 use std::io;
 use std::process::ExitCode;
 
-use ringfence::{Code, Enforcement, Error, Mode, Session, SessionBuilder, Settings};
+use ringfence::{Code, Enforcement, Error, Mode, Session};
 
 pub(crate) use args::Args;
-use args::{Advice, AskCommand, Command};
-use config::{Configuration, Unusable};
+use args::{Advice, AskCommand, Command, FileCommand};
+use config::Unusable;
 use render::Renderer;
 use terminal::Terminal;
 
@@ -50,39 +50,14 @@ impl From<Unusable> for Failure {
     }
 }
 
-/// What a person has typed goes before what the configuration says. Where neither says anything of
-/// the mode it is `mode`.
-fn effective(configuration: &Configuration, args: &Args, mode: Mode) -> Result<Settings, Failure> {
-    let mut settings = configuration.settings(mode)?;
-    settings = settings.durability(args.durability.into());
-    if let Some(mode) = args.mode {
-        settings = settings.mode(mode);
-    }
-    if let Some(level) = args.require {
-        settings = settings.require(level.into());
-    }
-    if !args.protect.is_empty() {
-        let places = configuration.protected().into_iter().chain(args.protect.clone());
-        settings = settings.protected_subpaths(places);
-    }
-    if let Some(workspace) = &args.workspace {
-        settings = settings.workspace(workspace);
-    }
-    if args.mode != Some(Mode::DangerFullAccess) {
-        let workspace = args.workspace.clone().or_else(|| configuration.workspace());
-        configuration.out_of_reach(&workspace.unwrap_or_else(|| ".".into()))?;
-    }
-    Ok(settings)
-}
-
 /// Does what `args` ask for.
 pub(crate) fn run(args: Args) -> ExitCode {
     let renderer = Renderer { json: args.json };
     let exit_code = match &args.command {
         Command::Exec(_) => |_: &Failure| exec::NOT_RUN.into(),
         Command::File(_) | Command::Tool { .. } | Command::Doctor => exit_code,
-        Command::Workspace(_) | Command::Ask(_) | Command::Pages(_) => exit_code,
-        Command::Mcp(_) | Command::Acp => exit_code,
+        Command::Workspace(_) | Command::Serve(_) => exit_code,
+        Command::Ask(_) | Command::Pages(_) => exit_code,
     };
     match attempt(args, renderer) {
         Ok(code) => code,
@@ -98,46 +73,35 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 fn attempt(args: Args, renderer: Renderer) -> Result<ExitCode, Failure> {
-    let find = || Configuration::find(args.config.as_deref());
-    let (configuration, mode) = match &args.command {
-        // They have no policy to be configured.
-        Command::Workspace(_) | Command::Pages(_) => {
-            (Configuration::default(), Mode::WorkspaceWrite)
-        }
-        // Whoever calls is not the person who has typed this.
-        Command::Mcp(_) | Command::Acp => (find()?, Mode::ReadOnly),
-        Command::File(_)
-        | Command::Tool { .. }
-        | Command::Exec(_)
-        | Command::Ask(_)
-        | Command::Doctor => (find()?, Mode::WorkspaceWrite),
-    };
-    let settings = effective(&configuration, &args, mode)?;
-    let required = args.require.map_or_else(Enforcement::default, Into::into);
-    let mut builder = SessionBuilder::from(settings.clone());
-    let command = match args.command {
-        Command::File(command) => command,
-        Command::Tool { name: None } => return tool::list(),
+    let Args { policy, command, .. } = args;
+    match command {
+        Command::File(command) => file(&policy.session()?.build()?, command, renderer),
+        Command::Tool { name: None } => tool::list(),
         Command::Tool { name: Some(name) } => {
+            let mut builder = policy.session()?;
             if let Some(person) = Terminal::here() {
                 builder = builder.approver(person);
             }
-            return tool::call(&builder.build()?, &name, args.json);
+            tool::call(&builder.build()?, &name, renderer)
         }
-        Command::Exec(command) => return exec::run(builder, command, renderer),
-        Command::Ask(ask) => return answer(&builder.build()?, &ask, renderer),
-        Command::Pages(pages) => return pages::run(&pages),
-        Command::Workspace(command) => return workspace::run(command, renderer),
-        Command::Mcp(command) => return mcp::serve(&configuration, settings, &command),
-        Command::Acp => return acp::run(configuration, settings),
+        Command::Exec(command) => exec::run(policy.session()?, command, renderer),
+        Command::Ask(ask) => answer(&policy.session()?.build()?, &ask, renderer),
+        Command::Serve(command) => serve::run(command, policy),
+        // They have no policy, and no configuration stops them.
+        Command::Pages(pages) => pages::run(&pages),
+        Command::Workspace(command) => workspace::run(command, renderer),
         Command::Doctor => {
             // Looking takes no fence, and the workspace is found as any command finds it.
-            let session = builder.mode(Mode::ReadOnly).build()?;
+            let session = policy.session()?.mode(Mode::ReadOnly).build()?;
+            let required = policy.require.map_or_else(Enforcement::default, Into::into);
             let good_enough = doctor::run(session.policy()?.workspace(), required, renderer)?;
-            return Ok(if good_enough { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            Ok(if good_enough { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
-    };
-    let session = builder.build()?;
+    }
+}
+
+/// Does one thing with files.
+fn file(session: &Session, command: FileCommand, renderer: Renderer) -> Result<ExitCode, Failure> {
     let advice = command.advice();
     let request = command.into_request(&mut io::stdin().lock()).map_err(Failure::Input)?;
     let done = session.perform(request);

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::ffi::OsStr;
+use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
@@ -78,19 +79,30 @@ impl Renderer {
     pub(super) fn failure(self, failure: &Failure) {
         let line = match failure {
             Failure::Request(error, _) if self.json => refusal(error).to_string(),
-            Failure::Request(error, advice) => format!("ringfence: {}", sentence(error, advice)),
-            Failure::Configuration(unusable) if self.json => {
-                json!({ "code": Code::PolicyInvalid.as_str(), "message": unusable.to_string() })
-                    .to_string()
+            Failure::Configuration(_) if self.json => {
+                let code = Code::PolicyInvalid.as_str();
+                json!({ "code": code, "message": failure.to_string() }).to_string()
             }
-            Failure::Configuration(unusable) => format!("ringfence: {unusable}"),
             Failure::Input(error) if self.json => io_refusal("cannot read the input", error),
-            Failure::Input(error) => format!("ringfence: cannot read the input: {error}"),
             Failure::Output(error) if self.json => io_refusal("cannot print the output", error),
-            Failure::Output(error) => format!("ringfence: cannot print the output: {error}"),
+            Failure::Request(..)
+            | Failure::Configuration(_)
+            | Failure::Input(_)
+            | Failure::Output(_) => format!("ringfence: {failure}"),
         };
         // There is nowhere left to say that standard error is closed.
         drop(writeln!(io::stderr(), "{line}"));
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(error, advice) => f.write_str(&sentence(error, advice)),
+            Self::Configuration(unusable) => write!(f, "{unusable}"),
+            Self::Input(error) => write!(f, "cannot read the input: {error}"),
+            Self::Output(error) => write!(f, "cannot print the output: {error}"),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ringfence::{CallContext, Session, ToolResult, ToolSet};
 use serde_json::{Value, json};
 
-use super::render::print;
+use super::render::{Renderer, print};
 use super::{Failure, exit_code_of};
 
 /// The tools of one call. What nobody has read in this process was not read, so that is no reason
@@ -32,13 +32,13 @@ pub(super) fn list() -> Result<ExitCode, Failure> {
 
 /// Calls the tool `name` with the arguments that standard input gives, and prints what a model
 /// would read or, as JSON, the whole result.
-pub(super) fn call(session: &Session, name: &str, as_json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn call(session: &Session, name: &str, renderer: Renderer) -> Result<ExitCode, Failure> {
     let arguments = serde_json::from_reader(io::stdin().lock());
     // What is no JSON is no arguments, which the tool says in its own way.
     let arguments = arguments.unwrap_or(Value::Null);
     let ToolResult { is_error, text, value, code, .. } =
         tools().call(session, name, arguments, &CallContext::default());
-    let printed = match as_json {
+    let printed = match renderer.json {
         true => json!({ "is_error": is_error, "text": text, "value": value }).to_string(),
         false => text,
     };

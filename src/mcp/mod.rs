@@ -19,5 +19,5 @@ mod server;
 mod transport;
 mod uri;
 
-pub(crate) use options::{ClientRoots, Options};
+pub(crate) use options::{ClientRoots, Options, Refresh};
 pub(crate) use serve::serve;

@@ -3,6 +3,7 @@
 mod asking;
 mod calling;
 mod clients;
+mod configuration;
 mod ending;
 mod flood;
 mod progress;

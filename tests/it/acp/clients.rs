@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::support::{Stage, Tree, dir, file, runs_commands, say};
 
 /// Where the clients of others are installed.
-const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/clients/venv/bin/python");
+const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/clients/python/bin/python");
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/acp_sdk.py");
 
 #[test]
@@ -15,7 +15,7 @@ fn a_client_of_another_implementation_is_served_as_any_other() {
     }
     let has_it = Command::new(PYTHON).args(["-c", "import acp"]).stderr(Stdio::null()).status();
     if !has_it.is_ok_and(|status| status.success()) {
-        say("left out: the client agent-client-protocol of Python is not in target/clients/venv");
+        say("left out: the client agent-client-protocol of Python is not in target/clients/python");
         return;
     }
     let stage = Stage::new(&Tree::inside([]).outside([dir("out"), file("kept/c.toml", "")]));

@@ -1,0 +1,59 @@
+//! A person switches the policy while an agent works: what the configuration says counts from the
+//! next call on, of files and of commands.
+
+use super::*;
+use crate::support::runs_commands;
+
+/// A configuration outside of the workspace.
+fn configure(stage: &Stage, text: &str) -> String {
+    let path = stage.root().join("../out/config.toml");
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// What comes of writing a file and of a command that writes one, as (file, command).
+fn writes(client: &mut Client, name: &str) -> (bool, bool) {
+    let mut is_done = |tool: &str, arguments: Value| {
+        let id = client.begin(tool, arguments);
+        let result = client.answer(id)["result"].clone();
+        result["isError"] != json!(true) && result["structuredContent"]["exitCode"] != json!(1)
+    };
+    let file = is_done("write", json!({ "file_path": name, "content": "x" }));
+    let command = json!({ "command": format!("echo x > {name}2"), "description": "writes" });
+    (file, runs_commands() && is_done("bash", command))
+}
+
+#[test]
+fn what_a_person_changes_in_it_counts_from_the_next_call_on() {
+    let stage = stage();
+    let path = configure(&stage, "mode = 'read-only'");
+    let mut client = Client::ready_with(&stage, json!({}), &["--config", &path]);
+    let all = (true, runs_commands());
+    assert_eq!(writes(&mut client, "a"), (false, false));
+    configure(&stage, "default_preset = 'workspace-write'");
+    assert_eq!(writes(&mut client, "b"), all);
+    configure(&stage, "mode = 'writable'");
+    assert_eq!(writes(&mut client, "c"), all, "what is wrong changes nothing");
+    configure(&stage, "mode = 'read-only'");
+    assert_eq!(writes(&mut client, "d"), (false, false));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(writes(&mut client, "e"), (false, false), "one that was named and is gone");
+    client.leave();
+}
+
+#[test]
+fn what_is_typed_counts_more_and_what_can_be_called_stays() {
+    let stage = stage();
+    let path = configure(&stage, "[mcp]\nbash = false\n");
+    let typed = ["--config", &path, "--mode", "workspace-write"];
+    let mut client = Client::ready_with(&stage, json!({}), &typed);
+    let id = client.ask("tools/list", json!({}));
+    let tools = client.answer(id)["result"]["tools"].as_array().unwrap().clone();
+    assert!(tools.iter().all(|tool| tool["name"] != "bash"), "{tools:?}");
+    configure(&stage, "mode = 'read-only'\n[mcp]\nbash = true\n");
+    let id = client.begin("write", json!({ "file_path": "a", "content": "x" }));
+    assert_ne!(client.answer(id)["result"]["isError"], json!(true));
+    let id = client.begin("bash", json!({ "command": "true", "description": "nothing" }));
+    assert!(client.answer(id)["error"].is_object());
+    client.leave();
+}
