@@ -35,13 +35,19 @@ impl Lack {
 
     /// Tests that come to the same without it. A command is held by Landlock and never by openat2,
     /// and how the kernel says that it has none makes a difference only to who asks it first, which
-    /// has tests of its own.
+    /// has tests of its own. A server goes through the session, which is tested on each fence.
     fn of_no_concern(self) -> &'static [&'static str] {
         match self {
             Self { openat2: false, landlock: true, errno: Errno::NOSYS } => &["fallback::"],
-            Self { .. } => {
-                &["fallback::", "shell::", "field::commands::", "cli::exec::", "tools::bash::"]
-            }
+            Self { .. } => &[
+                "fallback::",
+                "shell::",
+                "field::commands::",
+                "cli::exec::",
+                "tools::bash::",
+                "mcp::",
+                "acp::",
+            ],
         }
     }
 
