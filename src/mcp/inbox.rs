@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, GetExtensions as _, JsonRpcMessage, RequestId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::message::{Fault, Request};
+use super::message::{CALL, Fault, Request};
 
 /// How many calls run at once. Each has a thread, and most of them wait for a disk or a process.
 pub(super) const MOST_CALLS: usize = 16;
@@ -25,8 +25,6 @@ const MOST_UNDER_WAY: usize = super::input::MOST_BYTES;
 const UNIT: usize = 1024;
 /// The code of a request that is refused for want of room, of those that a server defines.
 const BUSY: ErrorCode = ErrorCode(-32000);
-
-const CALL: &str = "tools/call";
 
 /// A place among those that are under way. It is free again when nobody has it any more: the call
 /// has ended and its answer is written.

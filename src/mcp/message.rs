@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    CallToolRequest, ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage,
+    JsonRpcRequest, RequestId, ServerJsonRpcMessage,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -11,6 +12,9 @@ use serde_json::{Value, json};
 
 use super::input::MOST_BYTES;
 use super::lines::Line;
+
+/// The request that calls a tool.
+pub(super) const CALL: &str = "tools/call";
 
 /// What a line is, as far as can be said without a look at what it is about.
 #[derive(Debug)]
@@ -151,6 +155,13 @@ impl Request {
 
     /// Looks into it.
     pub(super) fn parse(self) -> Result<ClientJsonRpcMessage, Fault> {
+        if self.method == CALL
+            && let Ok(call) = serde_json::from_str::<JsonRpcRequest<CallToolRequest>>(&self.text)
+        {
+            // All other requests would be tried before it.
+            let request = ClientRequest::CallToolRequest(call.request);
+            return Ok(ClientJsonRpcMessage::request(request, call.id));
+        }
         match serde_json::from_str(&self.text) {
             Ok(message @ JsonRpcMessage::Request(_)) => Ok(message),
             Ok(_) | Err(_) => {
