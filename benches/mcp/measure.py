@@ -92,11 +92,17 @@ def main():
         writes = []
         for number in range(args.rounds):
             name = f"{workspace}/{number}"
-            writes.append((
-                plain.call("write", file_path=f"{name}-a", content=content),
-                synced.call("write", file_path=f"{name}-b", content=content),
-                other.call("write_file", path=f"{name}-c", content=content),
-            ))
+            row = {}
+            # Each is first as often as the others: what comes after a pause finds cold caches.
+            for column in ((number + offset) % 3 for offset in range(3)):
+                server, tool, key = (
+                    (plain, "write", "file_path"),
+                    (synced, "write", "file_path"),
+                    (other, "write_file", "path"),
+                )[column]
+                arguments = {key: f"{name}-{column}", "content": content}
+                row[column] = server.call(tool, **arguments)
+            writes.append(row)
         for server in (synced, plain, other):
             server.close()
         for column, what in enumerate(("not synced", "synced")):
