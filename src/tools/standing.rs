@@ -2,7 +2,7 @@
 
 use crate::session::Session;
 
-use super::texts;
+use super::texts::{self, Asking};
 
 /// The contribution to a model's context that tells the policy of its session.
 ///
@@ -37,7 +37,8 @@ impl StandingPolicy {
     pub fn update(&mut self, session: &Session) -> Option<String> {
         let (mode, approvals) = session.in_force().ok()?;
         let workspace = session.workspace().ok()?;
-        let text = texts::standing(mode, approvals, &workspace);
+        let asking = if session.can_ask() { Asking::Reaches } else { Asking::Nobody };
+        let text = texts::standing(mode, approvals, asking, &workspace);
         (self.told.as_ref() != Some(&text)).then(|| {
             self.told = Some(text.clone());
             text

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::super::key::Key;
+use super::failures::Asking;
 use crate::approvals::ApprovalPolicy;
 use crate::mode::Mode;
 
@@ -12,9 +13,10 @@ use crate::mode::Mode;
 pub(in super::super) fn standing(
     mode: Mode,
     approvals: ApprovalPolicy,
+    asking: Asking,
     workspace: &Path,
 ) -> String {
-    format!("{}\n{}", files(mode, workspace), questions(approvals))
+    format!("{}\n{}", files(mode, workspace), questions(approvals, asking))
 }
 
 fn files(mode: Mode, workspace: &Path) -> String {
@@ -38,12 +40,16 @@ fn files(mode: Mode, workspace: &Path) -> String {
     }
 }
 
-fn questions(approvals: ApprovalPolicy) -> String {
-    match approvals {
-        ApprovalPolicy::Ask => {
+fn questions(approvals: ApprovalPolicy, asking: Asking) -> String {
+    match (approvals, asking) {
+        (ApprovalPolicy::Ask, Asking::Reaches) => {
             "A question for a wider mode may reach the user. No answer means no.".to_owned()
         }
-        ApprovalPolicy::Never => format!(
+        (ApprovalPolicy::Ask, Asking::Nobody) => format!(
+            "Nobody can be asked for a wider mode here, so do not set `{}`.",
+            Key::SandboxPermissions
+        ),
+        (ApprovalPolicy::Never, _) => format!(
             "Questions for a wider mode are refused by themselves, so do not set `{}`.",
             Key::SandboxPermissions
         ),

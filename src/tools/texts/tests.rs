@@ -485,11 +485,15 @@ fn what_keeps_a_command_from_running_is_told() {
 fn the_policy_in_force_is_told() {
     let modes = [Mode::ReadOnly, Mode::WorkspaceWrite, Mode::DangerFullAccess];
     let told = modes.map(|mode| {
-        let text = standing(mode, ApprovalPolicy::Ask, Path::new("/ws/\"a\nb"));
+        let text = standing(mode, ApprovalPolicy::Ask, Asking::Reaches, Path::new("/ws/\"a\nb"));
         (mode.to_string(), text)
     });
-    let never = standing(Mode::DangerFullAccess, ApprovalPolicy::Never, Path::new("/ws"));
-    let texts = document(told.into_iter().chain([("never".to_owned(), never)]));
+    let unasked = [(ApprovalPolicy::Never, Asking::Reaches), (ApprovalPolicy::Ask, Asking::Nobody)];
+    let unasked = unasked.map(|(approvals, asking)| {
+        let text = standing(Mode::DangerFullAccess, approvals, asking, Path::new("/ws"));
+        (format!("{approvals}, {asking:?}"), text)
+    });
+    let texts = document(told.into_iter().chain(unasked));
     assert_snapshot!(texts);
 }
 
