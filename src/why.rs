@@ -316,6 +316,10 @@ fn rule(error: &Error) -> Rule {
 /// The first symlink on the way to `shown` that is beneath a root and leads to beneath none.
 fn led_out_by(aim: Aim<'_>, shown: &Path) -> Option<PathBuf> {
     let way: Vec<_> = shown.ancestors().collect();
+    let there = way.into_iter().rev().map_while(|step| {
+        let is_link = std::fs::symlink_metadata(step).ok()?.is_symlink();
+        Some((step, is_link))
+    });
     let leads_out = |step: &&Path| {
         let Some((parent, name)) = step.parent().zip(step.file_name()) else { return false };
         let itself = physical(parent).map(|parent| parent.join(name));
@@ -323,5 +327,6 @@ fn led_out_by(aim: Aim<'_>, shown: &Path) -> Option<PathBuf> {
         itself.is_ok_and(|itself| aim.root_of(&itself).is_some())
             && end.is_ok_and(|end| aim.root_of(&end).is_none())
     };
-    way.into_iter().rev().find(leads_out).map(Path::to_owned)
+    let mut links = there.filter(|(_, is_link)| *is_link).map(|(step, _)| step);
+    links.find(leads_out).map(Path::to_owned)
 }
