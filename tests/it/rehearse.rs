@@ -237,10 +237,11 @@ fn changes(fence: &dyn Fence, path: &str) -> Vec<Mutation> {
     let at = || beneath(fence, path).unwrap();
     let make = [Parents::Require, Parents::Create];
     let remove = [Removal::File, Removal::EmptyDir];
-    let link = Mutation::Symlink { path: at(), text: LinkText::new("f").unwrap() };
+    let link = ["f", "../f"].map(|text| LinkText::new(text).unwrap());
+    let link = link.map(|text| Mutation::Symlink { path: at(), text });
     let make = make.map(|parents| Mutation::CreateDir { path: at(), parents });
     let remove = remove.map(|what| Mutation::Remove { path: at(), what });
-    make.into_iter().chain(remove).chain([link]).collect()
+    make.into_iter().chain(remove).chain(link).collect()
 }
 
 /// Rehearses and makes every change of each path, each on a stage of its own if it is made.
