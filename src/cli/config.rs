@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ringfence::{Error, Mode, Presets, Settings};
+use ringfence::{Error, Mode, Presets, Root, Settings};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -16,6 +16,9 @@ pub(super) use refresh::Refresh;
 
 /// Where it is beneath the directory for configurations.
 const PLACE: &str = "ringfence/config.toml";
+
+/// The most bytes that one may have.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// What is no setting of the policy.
 const BESIDE: [&str; 4] = ["allowed_roots", "default_preset", "mcp", "presets"];
@@ -74,6 +77,8 @@ enum Why {
     Setting(Error),
     /// A directory on the way to it is writable for an agent.
     Writable(PathBuf),
+    /// It was there, and is not any more.
+    Gone,
 }
 
 impl fmt::Display for Unusable {
@@ -90,6 +95,7 @@ impl fmt::Display for Unusable {
             }
             Why::Key(key, why) => write!(f, "{key} {why}"),
             Why::Setting(error) => write!(f, "{error}"),
+            Why::Gone => f.write_str("it is gone"),
             Why::Writable(dir) => write!(
                 f,
                 "workspace-write may change {dir:?}, which leads to it, and so an agent its own \
@@ -193,6 +199,17 @@ impl Configuration {
         }
     }
 
+    /// Where a client may have its root, held from now on.
+    pub(super) fn opened(&self, dirs: &[PathBuf]) -> Result<Vec<Root>, Unusable> {
+        let open = |dir: &PathBuf| {
+            Root::open(dir).map_err(|error| {
+                let why = format!("has {dir:?}, which cannot be opened: {error}");
+                Unusable { path: self.path(), why: Why::Key("allowed_roots", why) }
+            })
+        };
+        dirs.iter().map(open).collect()
+    }
+
     fn refused(&self, error: Error) -> Unusable {
         Unusable { path: self.path(), why: Why::Setting(error) }
     }
@@ -223,12 +240,25 @@ impl Place {
             let none = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
             !self.is_named && none.contains(&error.kind())
         };
-        match std::fs::read_to_string(&self.path) {
+        match text(&self.path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(Unusable { path: Some(self.path.clone()), why: Why::Unread(error) }),
         }
     }
+}
+
+/// The text of a file. What is no file is not waited for.
+fn text(path: &Path) -> io::Result<String> {
+    let found = std::fs::metadata(path)?;
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    if found.len() > MOST_BYTES {
+        let why = format!("it has more than {MOST_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    std::fs::read_to_string(path)
 }
 
 /// The usual place, as the XDG base directories say.

@@ -35,6 +35,7 @@ fn serve_mcp(
     for dir in &allowed {
         configuration.out_of_reach(dir)?;
     }
+    let roots = configuration.opened(&allowed)?;
     let Mcp { client_roots, .. } = configuration.mcp;
     let client_roots = match client_roots && !command.ignore_roots {
         true => mcp::ClientRoots::Honoured,
@@ -42,8 +43,8 @@ fn serve_mcp(
     };
     let tools = tools(configuration.mcp, &command);
     let service = PolicyService::load(settings)?;
-    let refresh = refresh(policy, &configuration, Arc::clone(&service), allowed.clone());
-    let options = mcp::Options { service, tools, client_roots, allowed, refresh: Some(refresh) };
+    let refresh = Some(refresh(policy, &configuration, Arc::clone(&service), allowed));
+    let options = mcp::Options { service, tools, client_roots, allowed: roots, refresh };
     mcp::serve(options).map_err(Failure::Output)
 }
 
@@ -61,12 +62,13 @@ fn tools(configured: Mcp, command: &McpCommand) -> ToolSet {
 /// Looks before each call whether a person has changed the configuration. Where the calls act and
 /// what can be called stays as it was at the start.
 fn refresh(
-    policy: PolicyOptions,
+    mut policy: PolicyOptions,
     read: &Configuration,
     service: Arc<PolicyService>,
     allowed: Vec<PathBuf>,
 ) -> mcp::Refresh {
     let config = policy.config.clone();
+    policy.workspace = Some(policy.workspace_by(read));
     let settings = move |configuration: &Configuration| {
         let settings = policy.settings(configuration, Mode::ReadOnly)?;
         for dir in &allowed {

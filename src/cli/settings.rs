@@ -1,5 +1,7 @@
 //! From what is typed and what the configuration says to the settings of a policy.
 
+use std::path::{Path, PathBuf};
+
 use ringfence::{Mode, SessionBuilder, Settings};
 
 use super::Failure;
@@ -43,9 +45,18 @@ impl PolicyOptions {
             settings = settings.workspace(workspace);
         }
         if self.mode != Some(Mode::DangerFullAccess) {
-            let workspace = self.workspace.clone().or_else(|| configuration.workspace());
-            configuration.out_of_reach(&workspace.unwrap_or_else(|| ".".into()))?;
+            configuration.out_of_reach(&self.workspace_by(configuration))?;
+            // Whoever could write there may have named another workspace.
+            if self.workspace.is_none() {
+                configuration.out_of_reach(Path::new("."))?;
+            }
         }
         Ok(settings)
+    }
+
+    /// The workspace that is meant.
+    pub(super) fn workspace_by(&self, configuration: &Configuration) -> PathBuf {
+        let workspace = self.workspace.clone().or_else(|| configuration.workspace());
+        workspace.unwrap_or_else(|| ".".into())
     }
 }

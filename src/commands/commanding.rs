@@ -78,7 +78,7 @@ impl Commanding<'_> {
         record: &mut CommandRecord,
     ) -> Result<Begun> {
         let workdir = enter(policy.workspace(), run.workdir.as_deref().unwrap_or(Path::new(".")))?;
-        let policy = self.escalated(run, policy, workdir.path())?;
+        let policy = self.escalated(run, policy, &workdir)?;
         let grant = policy.grant_command()?;
         record.decided(&policy);
         let mut command = Command::new(BASH, workdir.clone());
@@ -104,17 +104,25 @@ impl Commanding<'_> {
         Ok(Begun { started, timeout, policy, held, workdir, written })
     }
 
-    /// The policy of this one command. Nobody is asked for one that could not begin anyway.
-    fn escalated(&self, run: &Run, policy: Policy, workdir: &Path) -> Result<Policy> {
+    /// The policy of this one command. Nobody is asked for one that could not begin anyway, and it
+    /// begins in the directory that was shown or not at all.
+    fn escalated(&self, run: &Run, policy: Policy, workdir: &Workdir) -> Result<Policy> {
         let Some(escalation) = &run.escalation else { return Ok(policy) };
         let (person, agent, cancel) = (self.person, run.agent, &run.cancel);
         let (call, tool) = (run.id.as_deref(), run.tool.as_deref());
         let asking = Asking { person, call, tool, agent, cancel, subject: "command" };
         let sought = |_: &Bounds| {
-            let (command, workdir) = (run.command.clone(), workdir.to_owned());
+            let (command, workdir) = (run.command.clone(), workdir.path().to_owned());
             Ok(Sought { subject: Subject::Command { command, workdir }, diff: None })
         };
-        asking.escalate(&policy, escalation, Some(sought))
+        let place = || Root::open(workdir.path()).ok().map(|root| root.path().to_owned());
+        let shown = place();
+        let policy = asking.escalate(&policy, escalation, Some(sought))?;
+        if workdir.is_there() && place() == shown {
+            Ok(policy)
+        } else {
+            Err(failed(workdir.path(), ErrorKind::Stale))
+        }
     }
 
     /// Runs a program in place of another, and gives how it ended.

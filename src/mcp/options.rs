@@ -1,10 +1,9 @@
 //! What a server is given by whoever starts it.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use ringfence::{PolicyService, ToolSet};
+use ringfence::{PolicyService, Root, ToolSet};
 
 /// What is done before a call.
 pub(crate) type Refresh = Box<dyn Fn() + Send + Sync>;
@@ -17,8 +16,9 @@ pub(crate) struct Options {
     pub(crate) tools: ToolSet,
     /// Whether the client has a say in where the calls act.
     pub(crate) client_roots: ClientRoots,
-    /// Where a root of the client may lie, beside the workspace of the service.
-    pub(crate) allowed: Vec<PathBuf>,
+    /// Where a root of the client may lie, beside the workspace of the service: these directories,
+    /// whatever their names lead to later.
+    pub(crate) allowed: Vec<Root>,
     /// What is done before each call, on a thread that may wait.
     pub(crate) refresh: Option<Refresh>,
 }

@@ -1,6 +1,6 @@
 //! Where the calls of a client act: what it names, as far as the operator allows that.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ enum Standing {
 pub(super) struct Place {
     service: Arc<PolicyService>,
     client_roots: ClientRoots,
-    allowed: Vec<PathBuf>,
+    allowed: Vec<Root>,
     approver: OnceLock<Arc<dyn Approver>>,
     standing: watch::Sender<Standing>,
     last: Mutex<Option<Arc<Seat>>>,
@@ -59,7 +59,7 @@ impl Place {
     pub(super) fn new(
         service: Arc<PolicyService>,
         client_roots: ClientRoots,
-        allowed: Vec<PathBuf>,
+        allowed: Vec<Root>,
     ) -> Self {
         Self {
             service,
@@ -168,8 +168,7 @@ impl Place {
             return self.seat_of_operator();
         }
         let workspace = self.workspace()?;
-        let allowed = self.allowed.iter().filter_map(|path| Root::open(path).ok());
-        let allowed: Vec<_> = std::iter::once(workspace).chain(allowed).collect();
+        let allowed: Vec<_> = std::iter::once(&workspace).chain(&self.allowed).collect();
         let mut refused = String::new();
         for uri in roots {
             match within(&allowed, uri) {
@@ -209,7 +208,7 @@ impl Place {
 }
 
 /// The root that a URI names, if it is one of the `allowed` or lies beneath one.
-fn within(allowed: &[Root], uri: &str) -> Result<Root, String> {
+fn within(allowed: &[&Root], uri: &str) -> Result<Root, String> {
     let path = uri::path(uri)?;
     let root = Root::open(path).map_err(|error| error.to_string())?;
     if allowed.iter().any(|allowed| allowed.contains(&root).unwrap_or(false)) {

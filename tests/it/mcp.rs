@@ -44,7 +44,10 @@ struct Client {
 impl Client {
     /// Starts a server in the workspace of `stage`.
     fn start(stage: &Stage, options: &[&str]) -> Self {
-        let mut command = Self::command(stage.root(), options);
+        Self::started(Self::command(stage.root(), options))
+    }
+
+    fn started(mut command: Command) -> Self {
         let mut server = command.spawn().unwrap();
         let output = BufReader::new(server.stdout.take().unwrap());
         let (read, lines) = channel();

@@ -90,6 +90,13 @@ impl Workdir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Whether its path still leads to it.
+    pub fn is_there(&self) -> bool {
+        let identity = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        let (own, there) = (rustix::fs::fstat(&self.dir), rustix::fs::stat(&self.path));
+        own.is_ok_and(|own| there.is_ok_and(|there| identity(own) == identity(there)))
+    }
 }
 
 impl AsFd for Workdir {

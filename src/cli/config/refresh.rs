@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ringfence::{PolicyService, Settings};
 
 use super::super::Failure;
-use super::{Configuration, Place};
+use super::{Configuration, Place, Unusable, Why};
 
 /// Reloads the policy of a service when the file says something else. What is not of the policy is
 /// as it was at the start.
@@ -39,15 +39,17 @@ impl<F: Fn(&Configuration) -> Result<Settings, Failure>> Refresh<F> {
     /// What keeps it from being loaded, once for each text. The policy then stays as it is.
     pub(in super::super) fn look(&self) -> Result<(), Failure> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = self.place.read()?;
-        if *last == text {
+        let Some(text) = self.place.read()? else {
+            // Nothing said is not everything by default: what was forbidden stays so.
+            let gone = Unusable { path: Some(self.place.path.clone()), why: Why::Gone };
+            return if last.take().is_some() { Err(gone.into()) } else { Ok(()) };
+        };
+        // Whoever writes it anew may have emptied it first.
+        if last.as_ref() == Some(&text) || text.is_empty() {
             return Ok(());
         }
-        last.clone_from(&text);
-        let configuration = match text {
-            Some(text) => Configuration::parse(&self.place.path, &text)?,
-            None => Configuration::default(),
-        };
+        *last = Some(text.clone());
+        let configuration = Configuration::parse(&self.place.path, &text)?;
         Ok(self.service.reload((self.settings)(&configuration)?)?)
     }
 }

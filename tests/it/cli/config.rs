@@ -86,3 +86,29 @@ fn one_that_an_agent_could_change_is_not_used() {
         assert_eq!(run_with(&stage, home, &unfenced).code(), 0, "there is no boundary to keep");
     }
 }
+
+#[test]
+fn one_that_names_another_workspace_is_not_used_where_it_could_have_been_written() {
+    let stage = stage();
+    let within = stage.root().join("within");
+    std::fs::create_dir_all(within.join("ringfence")).unwrap();
+    let out = stage.root().join("../out").canonicalize().unwrap();
+    let text = format!("mode = 'danger-full-access'\nworkspace_root = {out:?}\n");
+    std::fs::write(within.join("ringfence/config.toml"), text).unwrap();
+    let told = run_with(&stage, &within, &["write", "n"]);
+    assert_eq!(told.code(), FAILED);
+    assert!(told.err.contains("its own policy"), "{told:?}");
+}
+
+#[test]
+fn what_is_no_file_is_refused_and_not_waited_for() {
+    let stage = stage();
+    let home = configured(&stage, "");
+    let path = home.join("ringfence/config.toml");
+    std::fs::remove_file(&path).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let told = run_with(&stage, &home, &["read", "f"]);
+    assert_eq!(told.code(), FAILED);
+    assert!(told.err.contains("no regular file"), "{told:?}");
+}

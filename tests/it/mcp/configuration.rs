@@ -34,6 +34,8 @@ fn what_a_person_changes_in_it_counts_from_the_next_call_on() {
     assert_eq!(writes(&mut client, "b"), all);
     configure(&stage, "mode = 'writable'");
     assert_eq!(writes(&mut client, "c"), all, "what is wrong changes nothing");
+    configure(&stage, "");
+    assert_eq!(writes(&mut client, "c"), all, "nor does what is being written");
     configure(&stage, "mode = 'read-only'");
     assert_eq!(writes(&mut client, "d"), (false, false));
     std::fs::remove_file(&path).unwrap();
@@ -55,5 +57,24 @@ fn what_is_typed_counts_more_and_what_can_be_called_stays() {
     assert_ne!(client.answer(id)["result"]["isError"], json!(true));
     let id = client.begin("bash", json!({ "command": "true", "description": "nothing" }));
     assert!(client.answer(id)["error"].is_object());
+    client.leave();
+}
+
+#[test]
+fn an_agent_that_writes_one_gives_itself_no_policy() {
+    let stage = stage();
+    let out = stage.base().join("out");
+    let mut command = Client::command(stage.root(), &["--mode", "workspace-write"]);
+    command.env("XDG_CONFIG_HOME", stage.root().join("d"));
+    let mut client = Client::started(command);
+    client.initialize(json!({}));
+    for mode in ["workspace-write", "danger-full-access"] {
+        let text = format!("mode = {mode:?}\nworkspace_root = {out:?}\n");
+        std::fs::create_dir_all(stage.root().join("d/ringfence")).unwrap();
+        std::fs::write(stage.root().join("d/ringfence/config.toml"), text).unwrap();
+        let write = json!({ "file_path": out.join("x"), "content": "x" });
+        assert_eq!(client.code("write", write), "FS_SANDBOX_DENIED");
+    }
+    assert!(!out.join("x").exists());
     client.leave();
 }

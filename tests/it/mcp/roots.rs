@@ -76,6 +76,21 @@ fn calls_act_in_the_first_root_that_is_allowed() {
 }
 
 #[test]
+fn what_is_allowed_is_the_directory_and_not_what_its_name_leads_to_later() {
+    let stage = stage();
+    let (allowed, out) = (stage.base().join("allowed"), stage.base().join("out"));
+    std::fs::create_dir(&allowed).unwrap();
+    let options = ["--allow-root", allowed.to_str().unwrap()];
+    let mut client = client(&stage, &[uri(stage.root())], &options);
+    acts_in(&mut client, stage.root());
+    std::fs::remove_dir(&allowed).unwrap();
+    std::os::unix::fs::symlink(&out, &allowed).unwrap();
+    client.tell("notifications/roots/list_changed", json!({}));
+    answer(&mut client, &[uri(&allowed)]);
+    acts_nowhere(&mut client);
+}
+
+#[test]
 fn a_client_that_has_no_say_is_not_asked() {
     let stage = stage();
     let options = ["--mode", "workspace-write", "--ignore-roots"];

@@ -89,6 +89,29 @@ fn a_person_is_asked_once_for_one_command() {
 }
 
 #[test]
+fn a_command_begins_where_a_person_was_shown_or_not_at_all() {
+    for is_replaced in [false, true] {
+        let stage = stage();
+        let (sub, away) = (stage.root().join("sub"), stage.base().join("away"));
+        std::fs::create_dir(&sub).unwrap();
+        let swap = {
+            let (sub, away) = (sub.clone(), away.clone());
+            move || {
+                std::fs::rename(&sub, &away).unwrap();
+                if is_replaced {
+                    std::os::unix::fs::symlink(&away, &sub).unwrap();
+                }
+            }
+        };
+        let person = Person::who_first(swap, Approval::AllowedOnce);
+        let session = asking(&stage, Mode::ReadOnly, &person);
+        let command = wider("echo x > n", Mode::DangerFullAccess).workdir("sub");
+        assert_eq!(session.run(command).unwrap_err().code(), Code::FsStaleVersion);
+        assert!(!away.join("n").exists());
+    }
+}
+
+#[test]
 fn without_consent_nothing_runs() {
     if !runs_commands() {
         return;
