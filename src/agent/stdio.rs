@@ -1,8 +1,10 @@
 //! The lines of one client: messages on standard input, answers on standard output.
 
 use std::io::{self, BufRead, Read as _, Write};
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use futures::{Sink, Stream, sink, stream};
 use ringfence::acp::protocol::{ConnectTo, Lines, Result, Role};
@@ -15,6 +17,12 @@ const MOST_BYTES: u64 = 64 * 1_024 * 1_024;
 /// How many lines are read before the first of them is taken.
 const MOST_LINES: usize = 16;
 
+/// How many bytes wait at most for a client that does not read. One that leaves more is gone.
+const MOST_UNREAD: usize = 64 * 1_024 * 1_024;
+
+/// How long the end waits for a client that does not read what was written to it.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// What stands for a line that cannot be read. It is no JSON, so it is answered as such.
 const TOO_LONG: &str = "(a line of more than 64 MiB)";
 const NO_UTF8: &str = "(a line that is no UTF-8)";
@@ -24,38 +32,50 @@ const NO_UTF8: &str = "(a line that is no UTF-8)";
 pub(super) struct Stdio {
     incoming: channel::Receiver<io::Result<String>>,
     outgoing: mpsc::Sender<String>,
+    unread: Arc<AtomicUsize>,
 }
 
 /// That what is written by now reaches the client.
 #[derive(Debug)]
-pub(super) struct Written(JoinHandle<io::Result<()>>);
+pub(super) struct Written(mpsc::Receiver<io::Result<()>>);
 
 impl Written {
-    /// Waits until it is all written.
+    /// Waits until it is all written, but not for ever.
     pub(super) fn wait(self) -> io::Result<()> {
-        self.0.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")))
+        self.0.recv_timeout(LAST_WORDS).unwrap_or_else(|_| Err(gone()))
     }
 }
 
+fn gone() -> io::Error {
+    io::ErrorKind::BrokenPipe.into()
+}
+
 impl Stdio {
-    /// Begins to read, and waits to write, each on a thread of its own. The one that reads is left
-    /// behind where the input does not end.
+    /// Begins to read, and waits to write, each on a thread of its own. They are left behind where
+    /// the input does not end, or the output is not read.
     pub(super) fn open() -> io::Result<(Self, Written)> {
         let (to_read, incoming) = channel::channel(MOST_LINES);
         let (outgoing, to_write) = mpsc::channel();
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
         named("ringfence-input").spawn(move || read(io::stdin().lock(), &to_read))?;
-        let written = named("ringfence-output").spawn(move || write(io::stdout(), &to_write))?;
-        Ok((Self { incoming, outgoing }, Written(written)))
+        let unread = Arc::new(AtomicUsize::new(0));
+        let (waiting, (tell, written)) = (Arc::clone(&unread), mpsc::channel());
+        named("ringfence-output").spawn(move || {
+            // Whoever waited has gone by then, or takes it.
+            drop(tell.send(write(io::stdout(), &to_write, &waiting)));
+        })?;
+        Ok((Self { incoming, outgoing, unread }, Written(written)))
     }
 
     fn into_lines(
         self,
     ) -> Lines<impl Sink<String, Error = io::Error>, impl Stream<Item = io::Result<String>>> {
-        let Self { mut incoming, outgoing } = self;
-        let outgoing = sink::unfold(outgoing, |outgoing, line| async {
-            let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-            outgoing.send(line).map_err(gone).map(|()| outgoing)
+        let Self { mut incoming, outgoing, unread } = self;
+        let outgoing = sink::unfold((outgoing, unread), |(outgoing, unread), line: String| async {
+            if unread.fetch_add(line.len(), Ordering::Relaxed) > MOST_UNREAD {
+                return Err(gone());
+            }
+            outgoing.send(line).map_err(|_| gone()).map(|()| (outgoing, unread))
         });
         Lines::new(outgoing, stream::poll_fn(move |context| incoming.poll_recv(context)))
     }
@@ -95,11 +115,16 @@ fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     }
 }
 
-fn write(mut output: impl Write, lines: &mpsc::Receiver<String>) -> io::Result<()> {
+fn write(
+    mut output: impl Write,
+    lines: &mpsc::Receiver<String>,
+    unread: &AtomicUsize,
+) -> io::Result<()> {
     for line in lines {
         output.write_all(line.as_bytes())?;
         output.write_all(b"\n")?;
         output.flush()?;
+        unread.fetch_sub(line.len(), Ordering::Relaxed);
     }
     Ok(())
 }

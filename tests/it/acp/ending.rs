@@ -1,7 +1,7 @@
 //! How what is under way ends: it is cancelled, or its client is gone.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::lines::ByHand;
 use super::peer::{nobody, with_peer};
-use super::{asking, bash, stage, write};
+use super::{Served, asking, bash, stage, write};
 use crate::support::runs_commands;
 
 /// Says that it runs, and then sleeps, as does what has left its session. Each of them holds the
@@ -91,6 +91,21 @@ fn a_client_that_disconnects_leaves_no_process_and_no_half_of_a_file() {
             other => panic!("{other} is left"),
         }
     }
+}
+
+#[test]
+fn a_client_that_reads_nothing_and_leaves_is_not_waited_for() {
+    let stage = stage();
+    let mut agent = Served::start(stage.root());
+    let (mut input, output) = agent.streams();
+    // Each is answered with an error, which has the id in it, and all of them fill any pipe.
+    let unknown = json!({ "jsonrpc": "2.0", "id": "x".repeat(10_000), "method": "nothing" });
+    for _ in 0..200 {
+        writeln!(input, "{unknown}").unwrap();
+    }
+    drop(input);
+    agent.ends_well();
+    drop(output);
 }
 
 #[test]
