@@ -3,13 +3,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ringfence::{DiffLimits, Mode, PolicyService, Settings, Tool, ToolSet};
 
 use super::Failure;
 use super::args::{McpCommand, PolicyOptions, ServeCommand};
 use super::config::{Configuration, Mcp, Refresh};
+use super::render::tell;
 use crate::agent;
 use crate::mcp;
 
@@ -77,9 +78,16 @@ fn refresh(
         Ok(settings)
     };
     let refresh = Refresh::new(config.as_deref(), read, service, settings);
+    let last = Mutex::new(None);
     Box::new(move || {
-        if let Err(failure) = refresh.look() {
-            tracing::error!(%failure, "the policy stays as it is");
+        let failure = refresh.look().err().map(|failure| failure.to_string());
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        // Once for each, or it would fill a pipe that nobody reads.
+        if *last != failure {
+            *last = failure;
+            if let Some(failure) = &*last {
+                tell(&format!("the policy stays as it is: {failure}"));
+            }
         }
     })
 }

@@ -44,6 +44,33 @@ fn what_a_person_changes_in_it_counts_from_the_next_call_on() {
 }
 
 #[test]
+fn a_configuration_that_is_not_used_is_told_once_on_standard_error() {
+    let stage = stage();
+    let path = configure(&stage, "mode = 'workspace-write'");
+    let mut command = Client::command(stage.root(), &["--config", &path]);
+    command.stderr(Stdio::piped());
+    let mut client = Client::started(command);
+    client.initialize(json!({}));
+    let mut told = client.server.stderr.take().unwrap();
+    configure(&stage, "mode = 'read_only'");
+    for name in ["a", "b"] {
+        client.done("write", json!({ "file_path": name, "content": "x" }));
+    }
+    // It cannot be read at all, each time anew.
+    std::fs::write(&path, b"\xff").unwrap();
+    for name in ["c", "e"] {
+        client.done("write", json!({ "file_path": name, "content": "x" }));
+    }
+    assert!(client.leave().success());
+    let mut text = String::new();
+    told.read_to_string(&mut text).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines.iter().all(|line| line.contains("the policy stays as it is")), "{text}");
+    assert!(lines[0].contains("read_only"), "{text}");
+}
+
+#[test]
 fn what_is_typed_counts_more_and_what_can_be_called_stays() {
     let stage = stage();
     let path = configure(&stage, "[mcp]\nbash = false\n");
