@@ -69,6 +69,7 @@ impl Fault {
 
 /// The keys of a message. What they hold is passed over, but for those that say what it is.
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
 struct Envelope {
     #[serde(default, deserialize_with = "present")]
     id: Option<Value>,
@@ -230,6 +231,9 @@ mod tests {
             assert_eq!(code(text), (json!(-32600), json!(7)), "{text}");
         }
         assert_eq!(fault(Line::TooLong)["error"]["code"], -32600);
+        let told = fault(Line::Whole(b"null".to_vec()));
+        let told = told["error"]["message"].as_str().unwrap();
+        assert!(told.contains("expected an object"), "{told}");
     }
 
     #[test]
