@@ -57,8 +57,9 @@ fn wait_for(members: &[(Pid, OwnedFd)], patience: Duration) {
     }
 }
 
-/// Every process that descends from `first` or has the mark, `first` among them. Each is looked at
-/// again once it is held, since its number may be another's by then. What is not found until then is
+/// Every process that descends from `first` or has the mark, `first` among them, and each before
+/// those that it has started: a shell whose program is ended before itself goes on with what comes
+/// next. Each is looked at again once it is held, since its number may be another's by then. What is not found until then is
 /// not looked for any longer: there may be as many as the system has room for.
 fn members(first: Pid, mark: Option<&Mark>, until: Instant) -> Vec<(Pid, OwnedFd)> {
     let all = processes(until);
@@ -81,6 +82,8 @@ fn members(first: Pid, mark: Option<&Mark>, until: Instant) -> Vec<(Pid, OwnedFd
         let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         (process(number)?.started == before.started).then_some((pid, fd))
     };
+    let mut known: Vec<_> = known.into_iter().collect();
+    known.sort_unstable_by_key(|pid| (all.get(pid).map(|found| found.started), *pid));
     known.into_iter().filter_map(held).collect()
 }
 
@@ -118,4 +121,33 @@ pub(super) fn parent(pid: Pid) -> Option<Pid> {
 fn has_mark(pid: i32, mark: &Mark) -> bool {
     let env = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     env.split(|byte| *byte == 0).any(|pair| pair == mark.0.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Starts itself again as often as it is told, and waits for the end of its input.
+    const NESTED: &str =
+        "if [ $1 -gt 0 ]; then sh -c \"$0\" \"$0\" $(($1 - 1)); :; else echo; read -r _; fi";
+
+    #[test]
+    fn each_comes_before_those_that_it_has_started() {
+        let mut command = Command::new("sh");
+        command.args(["-c", NESTED, NESTED, "12"]);
+        let mut first = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        first.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let pid = Pid::from_child(&first);
+        let found = members(pid, None, Instant::now() + PATIENCE);
+        let parents: Vec<_> = found.iter().map(|(pid, _)| parent(*pid).unwrap()).collect();
+        drop(first.stdin.take());
+        first.wait().unwrap();
+        assert_eq!(found.len(), 13);
+        for (place, parent) in parents.iter().enumerate().skip(1) {
+            assert!(found[..place].iter().any(|(pid, _)| pid == parent), "{found:?} {parents:?}");
+        }
+    }
 }
