@@ -59,8 +59,9 @@ fn wait_for(members: &[(Pid, OwnedFd)], patience: Duration) {
 
 /// Every process that descends from `first` or has the mark, `first` among them, and each before
 /// those that it has started: a shell whose program is ended before itself goes on with what comes
-/// next. Each is looked at again once it is held, since its number may be another's by then. What is not found until then is
-/// not looked for any longer: there may be as many as the system has room for.
+/// next. Each is looked at again once it is held, since its number may be another's by then. What
+/// is not found until then is not looked for any longer: there may be as many as the system has
+/// room for.
 fn members(first: Pid, mark: Option<&Mark>, until: Instant) -> Vec<(Pid, OwnedFd)> {
     let all = processes(until);
     let mut known: HashSet<i32> = HashSet::from([first.as_raw_nonzero().get()]);
